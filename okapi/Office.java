@@ -3,6 +3,7 @@ import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Locale;
 import net.sf.okapi.common.Event;
 import net.sf.okapi.common.ISegmenter;
 import net.sf.okapi.common.LocaleId;
@@ -16,12 +17,14 @@ import net.sf.okapi.common.resource.Segment;
 import net.sf.okapi.common.resource.TextContainer;
 import net.sf.okapi.common.resource.TextFragment;
 import net.sf.okapi.common.resource.TextFragmentUtil;
+import net.sf.okapi.filters.epub.EpubFilter;
+import net.sf.okapi.filters.idml.IDMLFilter;
 import net.sf.okapi.filters.openxml.OpenXMLFilter;
 import net.sf.okapi.filters.xliff.XLIFFFilter;
 import net.sf.okapi.lib.segmentation.SRXDocument;
 
 /**
- * Texts of a DOCX, XLSX or PPTX out of it, and their translations into a copy of it.
+ * Texts of a DOCX, XLSX, PPTX, EPUB or IDML out of it, and their translations into a copy of it.
  *
  * <pre>
  * java -cp 'JARS/*' Office extract IN.docx OUT.xlf  en fr
@@ -74,10 +77,21 @@ public final class Office {
   }
 
   private IFilter opened(File file) {
+    IFilter filter = filterOf(file.getName().toLowerCase(Locale.ROOT));
+    filter.open(new RawDocument(file.toURI(), "UTF-8", from, to));
+    return filter;
+  }
+
+  private static IFilter filterOf(String name) {
+    if (name.endsWith(".epub")) {
+      return new EpubFilter();
+    }
+    if (name.endsWith(".idml")) {
+      return new IDMLFilter();
+    }
     OpenXMLFilter filter = new OpenXMLFilter();
     filter.getParameters().setTranslateDocProperties(false);
     filter.getParameters().setAutomaticallyAcceptRevisions(false);
-    filter.open(new RawDocument(file.toURI(), "UTF-8", from, to));
     return filter;
   }
 

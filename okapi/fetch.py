@@ -1,4 +1,5 @@
-"""The jars of Okapi by which tmnmt reads DOCX, XLSX and PPTX: fetched once from Maven Central.
+"""The jars of Okapi by which tmnmt reads DOCX, XLSX, PPTX, EPUB and IDML: fetched once from Maven
+Central.
 
     python okapi/fetch.py [FOLDER]       # .cache/okapi by default; needs mvn, and javac of a JDK
     export TMNMT_OKAPI=FOLDER            # where tmnmt looks for them

@@ -21,6 +21,7 @@ KINDS = (
     "php",
     "docutils",
     "mdx",
+    "epubcheck",
     "okapi",
     "clients",  # of the server, for Node and Java
     "axe",

@@ -97,6 +97,12 @@ FILE_KINDS: Mapping[str, FileKind] = {
     "substation": FileKind(
         "SubStation Alpha", (".ass", ".ssa"), "tmnmt.files.substation:SubStationFile"
     ),
+    "epub": FileKind(
+        "EPUB", (".epub",), "tmnmt.files.publications:EpubFile", mismatch=f"an EPUB {_DAMAGED}"
+    ),
+    "idml": FileKind(
+        "IDML", (".idml",), "tmnmt.files.publications:IdmlFile", mismatch=f"an IDML {_DAMAGED}"
+    ),
     "office": FileKind(
         "DOCX, XLSX, PPTX",
         (".docx", ".xlsx", ".pptx"),

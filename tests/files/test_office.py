@@ -264,7 +264,7 @@ def test_what_is_no_xml_may_have_what_looks_like_a_document_type(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As settings of printers have it."""
-    monkeypatch.setattr("tmnmt.files.office.okapi.check", lambda: None)
+    monkeypatch.setattr("tmnmt.files.okapi_file.okapi.check", lambda: None)
     write_docx(tmp_path / "a.docx")
     kind = b'<Default Extension="bin" ContentType="application/vnd.ms-printerSettings"/></Types>'
     more = {"word/printerSettings1.bin": b"<!DOCTYPE plist>"}

@@ -1,4 +1,4 @@
-"""What a DOCX, XLSX or PPTX must be like before anything reads what is in it.
+"""What a DOCX, XLSX or PPTX, and other archives, must be like before anything reads what is in it.
 
 It comes from anywhere: one that unpacks to more than such files do, holds macros, or declares
 document types, which could have entities, is refused. All of it is unpacked once, to nowhere: what
@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import copy
 from pathlib import Path, PurePosixPath
 from xml.etree.ElementTree import ParseError, fromstring
@@ -25,8 +26,29 @@ _OLD = b"\xd0\xcf\x11\xe0"  # begins files of Office before 2007, and encrypted 
 _TYPES = (b"wordprocessingml", b"spreadsheetml", b"presentationml")
 _MACROS = re.compile(rb"macroEnabled|vbaProject", re.IGNORECASE)
 _DOCTYPE = re.compile(rb"<\0?!\0?D\0?O\0?C\0?T\0?Y\0?P\0?E")  # UTF-16 too
+_ENTITY = re.compile(rb"<\0?!\0?E\0?N\0?T\0?I\0?T\0?Y")
 _OVERLAP = 32  # bytes; longer than what is searched for
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+@contextmanager
+def open_archive(path: Path, damaged: str) -> Iterator[zipfile.ZipFile]:
+    """An archive whose parts are no more, and no larger, than such files have. All of it is
+    unpacked once. No part declares entities.
+
+    path: the file.
+    damaged: what messages say of a file that is no archive.
+
+    Raises FormatError with the reason where the file is not to be read."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for name in _parts_with(_ENTITY, archive, path):
+                raise FormatError(f"{path}: {name} declares entities")
+            yield archive
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+        raise FormatError(f"{path}: {damaged}: {error}") from error
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def check_archive(path: Path) -> None:
@@ -50,21 +72,20 @@ def check_archive(path: Path) -> None:
         raise FormatError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def _check(archive: zipfile.ZipFile, path: Path) -> None:
+def _parts_with(pattern: re.Pattern[bytes], archive: zipfile.ZipFile, path: Path) -> list[str]:
+    """The names of the parts in which a pattern is found. All of them are unpacked once."""
     parts = archive.infolist()
     if len(parts) > MAX_PARTS:
         raise FormatError(f"{path}: {len(parts):,} parts; allowed are {MAX_PARTS:,}")
     names = [part.filename for part in parts]
     if len({*names}) < len(names):
         raise FormatError(f"{path}: two of its parts have one name")
-    if CONTENTS not in names:
-        raise FormatError(f"{path}: no file of Office: it lacks {CONTENTS}")
     remaining = min(MAX_UNPACKED, max(ALWAYS_ALLOWED, MAX_EXPANSION * path.stat().st_size))
-    declared = list[str]()  # document types
+    names_with_pattern = list[str]()
     for part in parts:
         if part.flag_bits & 1 or part.compress_type not in _METHODS:
             raise FormatError(f"{path}: {part.filename} is encrypted or packed in an unknown way")
-        length, has_type = _unpacked(archive, part, remaining)
+        length, is_there = _unpacked(archive, part, remaining, pattern)
         remaining -= length
         if remaining < 0:
             raise FormatError(
@@ -73,7 +94,15 @@ def _check(archive: zipfile.ZipFile, path: Path) -> None:
             )
         if length != part.file_size:
             raise FormatError(f"{path}: damaged: {part.filename} is longer than it says")
-        declared += [part.filename] * has_type
+        names_with_pattern += [part.filename] * is_there
+    return names_with_pattern
+
+
+def _check(archive: zipfile.ZipFile, path: Path) -> None:
+    names = archive.namelist()
+    if CONTENTS not in names:
+        raise FormatError(f"{path}: no file of Office: it lacks {CONTENTS}")
+    declared = _parts_with(_DOCTYPE, archive, path)
     if CONTENTS in declared:
         raise _with_type(path, CONTENTS)
     contents = archive.read(CONTENTS)
@@ -86,16 +115,18 @@ def _check(archive: zipfile.ZipFile, path: Path) -> None:
         raise _with_type(path, name)
 
 
-def _unpacked(archive: zipfile.ZipFile, part: zipfile.ZipInfo, limit: int) -> tuple[int, bool]:
-    """The length of a part, and whether it has what looks like a document type declaration; stops
-    where it is longer than `limit`."""
+def _unpacked(
+    archive: zipfile.ZipFile, part: zipfile.ZipInfo, limit: int, pattern: re.Pattern[bytes]
+) -> tuple[int, bool]:
+    """The length of a part, and whether it has a pattern; stops where it is longer than
+    `limit`."""
     whole = copy(part)
     whole.file_size = MAX_UNPACKED + BLOCK  # to its end, whatever length it says, as Java does
     tail, length, is_there = b"", 0, False
     with archive.open(whole) as stream:
         while length <= limit and (data := stream.read(BLOCK)):
             length += len(data)
-            is_there = is_there or _DOCTYPE.search(tail + data) is not None
+            is_there = is_there or pattern.search(tail + data) is not None
             tail = data[-_OVERLAP:]
     return length, is_there
 
