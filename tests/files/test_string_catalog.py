@@ -191,6 +191,15 @@ def test_a_language_has_its_own_plural_forms(tmp_path: Path) -> None:
     }
 
 
+def test_a_language_has_no_form_that_it_does_not_need(tmp_path: Path) -> None:
+    file = opened(tmp_path, tgt_lang="ja")
+    assert next(iter(units(file))).id == "%lld permits of %@[other]"
+    assert [unit.id for unit in units(opened(tmp_path, tgt_lang="tlh"))][:2] == [
+        "%lld permits of %@[one]",
+        "%lld permits of %@[other]",
+    ]
+
+
 def test_a_language_that_has_its_own_form_of_an_entry_keeps_it(tmp_path: Path) -> None:
     file = opened(tmp_path, tgt_lang="de")
     first = units(file)[0]

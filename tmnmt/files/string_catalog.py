@@ -26,7 +26,7 @@ from tmnmt.errors import UsageError, short_repr
 from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.apple_strings import APPLE_FINDERS
 from tmnmt.files.json_syntax import Span, containers
-from tmnmt.files.plurals import description_of, needed_categories
+from tmnmt.files.plurals import categories_of_language, description_of, needed_categories
 from tmnmt.files.states import STATES
 from tmnmt.files.texts import string_of, unit_of
 from tmnmt.files.unit import Filling, State, Unit
@@ -267,8 +267,8 @@ def _texts(node: object, language: str, steps: Steps = ()) -> Iterator[Steps]:
         yield from _texts(child, language, (*steps, _SUBSTITUTIONS, name))
     for kind, cases in _members(node, _VARIATIONS):
         names = [*cases] if isinstance(cases, dict) else []
-        if kind == _PLURAL and language and "other" in names:
-            names = needed_categories(names, language)
+        if kind == _PLURAL and "other" in names and categories_of_language(language):
+            names = needed_categories([name for name in names if name == "zero"], language)
         for name in names:
             child = cases.get(name, cases.get("other"))
             yield from _texts(child, language, (*steps, _VARIATIONS, kind, name))
