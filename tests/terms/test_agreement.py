@@ -60,6 +60,9 @@ def test_an_article_has_the_gender_of_a_term_that_the_model_hardly_knows(
         ("la", "dossiers", True),
         ("le", "page", True),
         ("un", "équipage", False),
+        ("la", "délit", True),
+        ("cette", "arrêt", True),
+        ("la", "forêt", False),
         ("le", "navire", False),  # an ending of both genders
         ("la", "navire", False),
     ],
