@@ -137,6 +137,15 @@ def test_confidence_and_the_next_best_come_over() -> None:
     assert found.others == (Other("c", -2.0, 0),)
 
 
+def test_checks_that_need_the_memory_or_terms_come_over() -> None:
+    record: dict[str, Any] = {"src": "a", "tgt": "b", "score": -1.0, "origin": "model"}
+    record |= {"low": False, "unknown": 0, "matches": [], "tokens": []}
+    names = ("length", "replay", "terms")
+    checks = [{"name": name, "what": "x"} for name in names]
+    found = _translation(record | {"checks": checks})
+    assert [check.name for check in found.user_checks] == ["replay", "terms"]
+
+
 def test_memories_and_files(served: Server, tmp_path: Path) -> None:
     client = Client(served.url)
     (id,) = client.add("own", [Segment("It is added.", "C'est ajouté.", "a")])

@@ -44,7 +44,7 @@ AT_ONCE = 200  # texts, or segments, of one request
 CHARACTERS = 20_000  # of texts of one request, at most, where there are several
 TRIES = 5  # of a request that the server puts off
 LONGEST_WAIT = 30.0  # seconds until it is tried again
-TERM_CHECKS = ("terms", "forbidden", "meaning")
+USER_CHECKS = ("replay", "terms", "forbidden", "meaning")  # beyond those that are made anew
 RETRY_SECONDS = 1.0  # seconds until it is asked again how far a job is, where that has broken off
 ENDED = ("done", "failed")
 Advance = Callable[[int, int | None], None]
@@ -607,7 +607,7 @@ def _translation(record: Mapping[str, Any]) -> Translation:
         record["unknown"],
         src_codes,
         tgt_codes,
-        tuple(check for check in checks if check.name in TERM_CHECKS),
+        tuple(check for check in checks if check.name in USER_CHECKS),
         tuple(map(_next_best, record.get("others", ()))),
         tuple(Word(**word) for word in record.get("words", ())),
         record.get("confidence"),

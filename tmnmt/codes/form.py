@@ -193,6 +193,16 @@ FORMS = (
         exact=False,
     ),
     Form(
+        "element of a list",  # not the number of a note, as "permit[1]" has it
+        (
+            (
+                "[",
+                r"(?<![\w/.\]-])[A-Za-z_][\w.]{0,60}"
+                r"(?:\[(?:0|-1|[ijkn]|\w{0,40}_\w{1,40}|\"[^\"\]\n]{1,40}\"|'[^'\]\n]{1,40}')\]){1,4}(?!\w)",
+            ),
+        ),
+    ),
+    Form(
         "case",
         (
             (
