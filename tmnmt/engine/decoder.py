@@ -31,7 +31,7 @@ from tmnmt.layers.reach import SentenceReach
 from tmnmt.models.base import Backbone, Encoded, StepRecord, SurroundingText, noted_along
 from tmnmt.models.shortlist import Shortlist
 from tmnmt.text import match_tokens
-from tmnmt.vocab import EOS, Vocabulary
+from tmnmt.vocab import EOS, UNK, Vocabulary
 
 
 class DocumentMemory(Protocol):
@@ -188,11 +188,12 @@ class Decoder:
             if (pair := self._replayed(pieces[row], result)) is not None
         }
         texts = self._patched([pieces[row] for row in replays], [*replays.values()])
-        ids = {
+        encoded = {
             row: self.vocab.encode(text)
             for row, text in zip(replays, texts, strict=True)
             if text is not None
         }
+        ids = {row: words for row, words in encoded.items() if UNK not in words}
         if not ids:
             return
         rows = [*ids]
