@@ -22,6 +22,7 @@ KINDS = (
     "docutils",
     "mdx",
     "epubcheck",
+    "icu",
     "okapi",
     "clients",  # of the server, for Node and Java
     "axe",

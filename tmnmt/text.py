@@ -22,6 +22,7 @@ _CJK = (
 _BY_LETTER = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\ua9e0-\ua9ff\uaa60-\uaadf"
 )
+WITHOUT_BLANKS = _CJK + _BY_LETTER  # scripts that put no blanks between words
 _MOST_MARKS = 30  # on one letter
 _BLOCKS_WITH_MARKS = (  # no others have combining marks, but for those of `_IGNORED`
     *((0x300, 0x3100), (0xA66F, 0xAC00), (0xFB1E, 0xFB1F), (0xFE20, 0xFE30)),

@@ -53,13 +53,13 @@ class Counts:
     segments: Counter[str] = field(default_factory=Counter)
     words: Counter[str] = field(default_factory=Counter)
 
-    def add(self, band: str, text: str) -> None:
+    def add(self, band: str, words: int) -> None:
         """Counts a segment.
 
         band: the band that it is in.
-        text: its source."""
+        words: how many words its source has."""
         self.segments[band] += 1
-        self.words[band] += words(text)
+        self.words[band] += words
 
     def __add__(self, addend: Counts) -> Counts:
         return Counts(self.segments + addend.segments, self.words + addend.words)
@@ -74,10 +74,13 @@ class Analysis:
         indexes: Sequence[Index],
         penalties: Penalties = Penalties(),
         trust: Sequence[Trust] = (),
+        count_words: Callable[[str], int] = words,
     ) -> None:
         """indexes: the memories.
         penalties: how many points are taken off matches, and for what.
-        trust: how far the matches of each memory are trusted; none given, all count in full."""
+        trust: how far the matches of each memory are trusted; none given, all count in full.
+        count_words: says how many words a text has."""
+        self._count_words = count_words
         self._seen_texts = set[str]()
         self._of_texts = replace(penalties, domain=None, older_than=None)  # these files' own
         self._retriever = Retriever(indexes, 1, MIN_VALUE / FULL, penalties=penalties, trust=trust)
@@ -97,7 +100,7 @@ class Analysis:
         counts = Counts()
         for together in _runs(query for query in queries if match_tokens(query.text)):
             for query, value in zip(together, self._values(together), strict=True):
-                counts.add(self._band(query, value), query.text)
+                counts.add(self._band(query, value), self._count_words(query.text))
             progress(len(together))
         return counts
 
@@ -121,7 +124,7 @@ class Analysis:
                     if is_open(unit, overwrite):
                         yield query
                     elif match_tokens(query.text):
-                        unchanged.add(UNCHANGED, query.text)
+                        unchanged.add(UNCHANGED, self._count_words(query.text))
 
         counts = self.counts(queries(), progress)
         return counts + unchanged

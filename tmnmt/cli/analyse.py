@@ -6,7 +6,7 @@ import json as json_module
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -62,6 +62,14 @@ def analyse(
     previous: PREVIOUS = None,
     overwrite: Targets = "nothing",
     own_translations: OwnPairs = Output.own_translations,
+    words_by: Annotated[
+        Literal["blanks", "icu"],
+        typer.Option(
+            "--words-by",
+            help="What parts words: blanks, and in Chinese and Japanese every character is one; or "
+            "ICU's dictionaries, also in Thai, Lao, Khmer and Burmese.",
+        ),
+    ] = "blanks",
     worth: Penalties = Penalties(),
     src_lang: Language = None,
     tgt_lang: Language = None,
@@ -73,12 +81,15 @@ def analyse(
     earlier segment of these files, more than like any of the memories. What a file has translated
     already is a memory, too, and counts as unchanged itself."""
     from tmnmt.batch.analyse import Analysis, Counts
+    from tmnmt.batch.icu_words import icu_counter
     from tmnmt.batch.own_translations import FileMemory
     from tmnmt.cli.memory_languages import languages_of
     from tmnmt.index.match_value import PRECEDING
     from tmnmt.index.named_memories import open_memories, parse_memory
     from tmnmt.progress import Progress
+    from tmnmt.text import words
 
+    count_words = icu_counter() if words_by == "icu" else words
     names = memory or []
     loaded = [_file(path, running_text, format) for path in files]
     open_files = [file for file in loaded if file is not None]
@@ -107,7 +118,7 @@ def analyse(
     trust = [parse_memory(name).trust for name in names]
     if len(own_memory):
         indexes, trust = [own_memory.index, *indexes], [PRECEDING, *trust]
-    analysis = Analysis(indexes, worth, trust)
+    analysis = Analysis(indexes, worth, trust, count_words)
     by_file: dict[str, Counts] = {}
     total = Counts()
     for path, count in zip(files, readings, strict=True):
