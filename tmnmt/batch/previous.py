@@ -69,9 +69,13 @@ class Version:
 
     def inside(self, place: Place) -> Stretch:
         """The outer units that stand within a place of the file."""
-        starts = [self.places[number][0] for number in self.outer] if self.places else []
+        starts = self._outer_starts
         first, last = bisect_left(starts, place[0]), bisect_left(starts, place[1])
         return Stretch(self.outer[first:last], place)
+
+    @cached_property
+    def _outer_starts(self) -> list[int]:
+        return [self.places[number][0] for number in self.outer] if self.places else []
 
     def part(self, place: Place) -> str:
         """What stands at a place of the file."""
