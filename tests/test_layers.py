@@ -19,6 +19,7 @@ LAYERS = (
         "segments",
         "partial_document",
         "errors",
+        "system",
         "interrupts",
         "durable",
         "grouped",

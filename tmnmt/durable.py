@@ -8,7 +8,6 @@ written through a link that somebody put there."""
 
 from __future__ import annotations
 
-import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -16,39 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-_NO_SUCH_THING = (
-    errno.EINVAL,
-    errno.ENOTSUP,
-    errno.EACCES,
-)  # a folder that this file system, or its mode, cannot sync
-
-
-def sync(path: Path) -> None:
-    """Puts the content of a file on disk.
-
-    path: the file."""
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def sync_folder(folder: Path) -> None:
-    """Puts the names in a folder on disk, where its file system can do that.
-
-    folder: the folder."""
-    try:
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except PermissionError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        if error.errno not in _NO_SUCH_THING:
-            raise
-    finally:
-        os.close(handle)
+from tmnmt import system
+from tmnmt.system import flush, flush_file, flush_folder, open_file, set_mode
 
 
 def sync_tree(folder: Path) -> None:
@@ -56,8 +24,8 @@ def sync_tree(folder: Path) -> None:
 
     folder: the folder."""
     for path in folder.iterdir():
-        sync_tree(path) if path.is_dir() else sync(path)
-    sync_folder(folder)
+        sync_tree(path) if path.is_dir() else flush_file(path)
+    flush_folder(folder)
 
 
 def make_folder(folder: Path) -> bool:
@@ -75,7 +43,7 @@ def make_folder(folder: Path) -> bool:
         if not folder.is_dir():
             raise
         return False
-    sync_folder(folder.parent)
+    flush_folder(folder.parent)
     return True
 
 
@@ -84,10 +52,10 @@ def rename(path: Path, target: Path) -> None:
 
     path: the file or folder, whose content is on disk already.
     target: its new path."""
-    path.replace(target)
-    sync_folder(target.parent)
+    system.rename(path, target)
+    flush_folder(target.parent)
     if path.parent != target.parent:
-        sync_folder(path.parent)
+        flush_folder(path.parent)
 
 
 def create(path: Path, mode: int = 0o600) -> None:
@@ -100,9 +68,8 @@ def create(path: Path, mode: int = 0o600) -> None:
     leads."""
     if path.exists():
         return
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        os.close(os.open(path, flags, mode))
+        os.close(open_file(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
     except FileExistsError:
         if not path.exists():  # else another process was first
             raise
@@ -134,8 +101,8 @@ def new_beside(path: Path, alone: bool = False) -> New:
     if alone:
         new.unlink(missing_ok=True)
     mode = path.stat().st_mode & 0o777 if path.exists() else None
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(new, flags, 0o666 if mode is None else 0o600)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
+    handle = open_file(new, flags, 0o666 if mode is None else 0o600)
     return New(handle, new, os.fstat(handle).st_mode & 0o777 if mode is None else mode)
 
 
@@ -145,10 +112,10 @@ def put_in_place(new: New, path: Path) -> None:
     new: the new file. Its handle may be closed.
     path: the file whose place it takes."""
     # a library may have made it anew
-    handle = os.open(new.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    handle = open_file(new.path, os.O_RDWR)
     try:
-        os.fchmod(handle, new.mode)
-        os.fsync(handle)
+        set_mode(handle, new.mode)
+        flush(handle)
     finally:
         os.close(handle)
     rename(new.path, path)
@@ -189,6 +156,6 @@ def append(path: Path, content: bytes) -> None:
     with path.open("ab") as file:
         file.write(content)
         file.flush()
-        os.fsync(file.fileno())
+        flush(file.fileno())
     if is_new:
-        sync_folder(path.parent)
+        flush_folder(path.parent)

@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from tmnmt.system import ENDING_SIGNALS, send_to_thread
+
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
@@ -84,11 +86,13 @@ def uninterrupted() -> Iterator[None]:
         signal.raise_signal(number)
 
 
-_SIGNALS: dict[int, tuple[type[KeyboardInterrupt], int]] = {
-    signal.SIGINT: (KeyboardInterrupt, INTERRUPTED),
-    signal.SIGTERM: (Terminated, TERMINATED),
-    signal.SIGHUP: (HungUp, HUNG_UP),
-}  # what each raises, and the exit code of a program that it ends
+# what each raises, and the exit code of a program that it ends
+_BY_NAME: dict[str, tuple[type[KeyboardInterrupt], int]] = {
+    "SIGINT": (KeyboardInterrupt, INTERRUPTED),
+    "SIGTERM": (Terminated, TERMINATED),
+    "SIGHUP": (HungUp, HUNG_UP),
+}
+_SIGNALS = {number: _BY_NAME[name] for name, number in ENDING_SIGNALS.items()}
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
@@ -136,7 +140,7 @@ def _send_again(number: int) -> None:
 
 def _send_later(number: int, thread: int) -> None:
     time.sleep(SECONDS_TO_RESEND)
-    signal.pthread_kill(thread, number)
+    send_to_thread(thread, number)
 
 
 def _ignore() -> None:

@@ -12,7 +12,6 @@ reads files or imports torch. Who needs the function then waits for whoever comp
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import gc
 import hashlib
 import importlib
@@ -28,6 +27,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tmnmt.durable import write
+from tmnmt.system import take_lock
 
 _PACKAGE = Path(__file__).parent
 _TMNMT = _PACKAGE.parent
@@ -206,7 +206,7 @@ def _alone(lock: Path) -> Iterator[None]:
     """One process at a time; without a lock where the file system has none."""
     with lock.open("wb") as file:
         with suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX)
+            take_lock(file.fileno(), waits=True)
         yield
 
 

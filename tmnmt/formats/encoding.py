@@ -6,12 +6,12 @@ from __future__ import annotations
 import codecs
 import io
 import re
-import select
 from collections.abc import Generator, Iterator
 from typing import NamedTuple, Protocol
 
 from tmnmt.errors import FormatError
 from tmnmt.formats.clean import excerpt
+from tmnmt.system import has_more
 
 # What stands for bytes that cannot be decoded: no decoder gives a lone surrogate, so it cannot be
 # in a good text.
@@ -264,7 +264,7 @@ def lines_as_they_come(stream: io.BufferedReader, limit: int) -> Iterator[list[s
             lines += [line.removesuffix("\r") for line in ended]
             fragments = []
         fragments.append(rest)
-        if lines and (len(lines) >= limit or not select.select([stream], [], [], 0)[0]):
+        if lines and (len(lines) >= limit or not has_more(stream)):
             yield lines
             lines = []
     if last := "".join([*fragments, decoder.decode(b"", True)]):

@@ -21,7 +21,6 @@ of the index can make them wrong. Equal pairs share their rows."""
 from __future__ import annotations
 
 import json
-import os
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -32,7 +31,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tmnmt.durable import make_folder, sync_folder, write
+from tmnmt.durable import make_folder, write
 from tmnmt.errors import MemoryIndexError, short_repr
 from tmnmt.index.embedded.journal import SECTOR
 from tmnmt.index.embedded.lock import writing
@@ -40,6 +39,7 @@ from tmnmt.index.embedded.manifest import KEYS_DIR
 from tmnmt.index.embedded.small_json import is_count, is_text, read_small
 from tmnmt.keys.layout import FORMAT, LAYOUTS, PAIRS, Array, Header, Keys
 from tmnmt.keys.quantised import Quantised
+from tmnmt.system import flush, flush_folder
 
 HEADER_FILE, OFFSETS_FILE = "keys.json", "offsets"
 MOST_HEADER_BYTES = 1 << 13  # of keys.json
@@ -208,7 +208,7 @@ class KeyWriter:
         for path, dtype, width in self._files:  # what a killed writer left
             _cut(path, self.positions * width * dtype.itemsize)
         _cut(folder / OFFSETS_FILE, self._offset)
-        sync_folder(folder)
+        flush_folder(folder)
 
     @classmethod
     @contextmanager
@@ -451,4 +451,4 @@ def _put(path: Path, content: bytes, offset: int) -> None:
         file.seek(offset)
         file.write(content)
         file.flush()
-        os.fsync(file.fileno())
+        flush(file.fileno())

@@ -39,6 +39,7 @@ from tmnmt.index.embedded.lock import writing
 from tmnmt.index.embedded.manifest import KEYS_DIR
 from tmnmt.keys.layout import Array, Header
 from tmnmt.keys.pair import PairKeys
+from tmnmt.system import open_file, read_at, write_at
 
 FORMAT = 1
 MOST_BYTES = 1 << 28  # of the logs of one model and layout
@@ -99,22 +100,22 @@ class _Log:
 
     def __init__(self, path: Path, head: bytes) -> None:
         """Raises OSError."""
-        self.handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        self.handle = open_file(path, os.O_RDONLY)
         self.close = weakref.finalize(self, os.close, self.handle)
-        self.fits = os.pread(self.handle, len(head), 0) == head
+        self.fits = read_at(self.handle, len(head), 0) == head
         self.end = len(head)
 
     def new_records(self, position_bytes: int) -> Iterable[tuple[int, Array]]:
         """Of every whole frame that is not known yet: where its rows begin, and its records."""
         size = os.fstat(self.handle).st_size if self.fits else 0
         while self.end + _FRAME.itemsize <= size:
-            frame = os.pread(self.handle, _FRAME.itemsize, self.end)
+            frame = read_at(self.handle, _FRAME.itemsize, self.end)
             count, checksum, _ = np.frombuffer(frame, _FRAME)[0].tolist()
             start = self.end + _FRAME.itemsize
             rows_at = start + count * _RECORD.itemsize
             if frame != _frame(count, checksum) or rows_at > size:
                 return
-            content = os.pread(self.handle, rows_at - start, start)
+            content = read_at(self.handle, rows_at - start, start)
             records = np.frombuffer(content, _RECORD)
             lengths = records["length"].astype(np.int64)
             end = rows_at + int(lengths.sum()) * position_bytes
@@ -183,7 +184,7 @@ class KeyCache:
         if place is None:
             return None
         size = place.length * self.header.position_bytes
-        rows = os.pread(self._logs[place.log].handle, size, place.offset)
+        rows = read_at(self._logs[place.log].handle, size, place.offset)
         if len(rows) != size or zlib.crc32(rows) != place.content:
             del self._places[digest]
             return None
@@ -226,7 +227,7 @@ class KeyCache:
         frame = _frame(len(pairs), zlib.crc32(body)) + body
         content = frame + b"".join(rows for _, rows, _ in pairs)
         number = self._log_for(len(content))
-        handle = os.open(self.folder / f"{number}.log", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        handle = open_file(self.folder / f"{number}.log", os.O_RDWR)
         offset = self._logs[number].end
         try:
             os.ftruncate(handle, offset)  # what a killed writer left
@@ -301,5 +302,5 @@ def _frame(count: int, checksum: int) -> bytes:
 def _write_all(handle: int, content: bytes, offset: int) -> None:
     rest = memoryview(content)
     while rest:
-        count = os.pwrite(handle, rest, offset)
+        count = write_at(handle, rest, offset)
         offset, rest = offset + count, rest[count:]

@@ -36,6 +36,7 @@ from tmnmt.models.injected import NETWORKS, Injected, packed_network, with_store
 from tmnmt.models.kinds import DTYPES, make
 from tmnmt.models.pivot import Pivot
 from tmnmt.models.weights import fill, packed, packed_int8, unpacked_int8, without_numbers
+from tmnmt.system import NO_WAIT, open_file
 from tmnmt.vocab import (
     PIECES_FILE,
     SOURCE_FILE,
@@ -328,7 +329,7 @@ def read_regular(path: Path, limit: int, none_is: str) -> bytes:
     Raises ModelError where it cannot be read, or has more bytes."""
     try:
         with open(
-            path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
+            path, "rb", opener=lambda name, flags: open_file(name, flags | NO_WAIT, follows=True)
         ) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):

@@ -10,9 +10,13 @@ from __future__ import annotations
 import json
 import marshal
 import re
-import resource
 import sys
 from typing import Any
+
+try:
+    import resource
+except ImportError:  # on Windows, which holds a process to no such bound
+    resource = None  # type: ignore[assignment]
 
 MEMORY = 1_500_000_000  # bytes that the process may take
 _TEXT = re.compile(rb'"[^"]*"')
@@ -55,5 +59,6 @@ def answer(body: bytes, limit: int) -> tuple[str, Any]:
 
 
 if __name__ == "__main__":
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    if resource is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     sys.stdout.buffer.write(marshal.dumps(answer(sys.stdin.buffer.read(), int(sys.argv[1]))))

@@ -25,10 +25,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tmnmt.durable import create, sync_folder
+from tmnmt.durable import create
 from tmnmt.errors import DataError, UsageError, short_repr
 from tmnmt.serve.http_error import Refused
 from tmnmt.serve.roles import RIGHTS, ROLES, Need, Right, Role, is_allowed
+from tmnmt.system import flush, flush_folder, open_file
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 NAMES = "up to 64 letters, digits and . _ -, the first one a letter or a digit"
@@ -213,10 +214,10 @@ def new_key(
         raise DataError(f"{path}: there is a key {name} already")
     lines = [f"{field} = {json.dumps(value)}" for field, value in entry.items()]
     create(path)
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+    handle = open_file(path, os.O_WRONLY | os.O_APPEND, follows=True)
     with os.fdopen(handle, "a", encoding="utf-8") as file:
         file.write("\n".join(["[[key]]", *lines, "", ""]))
         file.flush()
-        os.fsync(file.fileno())
-    sync_folder(path.parent)
+        flush(file.fileno())
+    flush_folder(path.parent)
     return key

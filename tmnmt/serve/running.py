@@ -36,6 +36,7 @@ from tmnmt.serve.site import Site
 from tmnmt.serve.storage.opening import open_storage as storage_opened
 from tmnmt.serve.storage.opening import place_of
 from tmnmt.serve.terms import open_terms as terms_opened
+from tmnmt.system import ENDING_SIGNALS
 from tmnmt.translator import Translator
 
 _WAITING = 512  # connections that the system keeps until they are taken
@@ -180,7 +181,8 @@ def reloading(service: Service, keys: Path | None) -> Iterator[None]:
     """While the block runs, SIGHUP has the file of keys read again, and ends nothing. A thread of
     its own reads it: the signal may interrupt a write to the log, and a stream refuses a write
     within a write."""
-    if threading.current_thread() is not threading.main_thread():
+    number = ENDING_SIGNALS.get("SIGHUP")
+    if number is None or threading.current_thread() is not threading.main_thread():
         yield
         return
     turn = threading.Lock()
@@ -190,11 +192,11 @@ def reloading(service: Service, keys: Path | None) -> Iterator[None]:
             reload_keys(service, keys)
 
     # a bare thread: a `Thread` takes locks that the interrupted code may hold
-    old = signal.signal(signal.SIGHUP, lambda *_: _thread.start_new_thread(reload, ()))
+    old = signal.signal(number, lambda *_: _thread.start_new_thread(reload, ()))
     try:
         yield
     finally:
-        signal.signal(signal.SIGHUP, old)
+        signal.signal(number, old)
 
 
 def reload_keys(service: Service, path: Path | None) -> None:

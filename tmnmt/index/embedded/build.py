@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import chain, islice
 from pathlib import Path
 
-from tmnmt.durable import make_folder, sync
+from tmnmt.durable import make_folder
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index.embedded.inversion import Inversion
 from tmnmt.index.embedded.journal import JOURNAL_FILE
@@ -27,6 +27,7 @@ from tmnmt.index.embedded.manifest import (
 )
 from tmnmt.index.embedded.store import NewStore
 from tmnmt.segments import Segment
+from tmnmt.system import flush_file
 from tmnmt.text import MAX_TOKEN_CHARS
 
 SEGMENTS_A_WRITE = 2000
@@ -160,7 +161,7 @@ def _build_generation(
         sources, tokens = inversion.write(folder / "postings-1")
         targets.write_targets(folder / "postings-1")
     (folder / JOURNAL_FILE).touch()
-    sync(folder / JOURNAL_FILE)
+    flush_file(folder / JOURNAL_FILE)
     return Manifest(
         *languages,
         segments=count,

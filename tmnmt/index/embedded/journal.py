@@ -33,6 +33,7 @@ from tmnmt.codes.stored import codes_of, listed
 from tmnmt.errors import DataError, MemoryIndexError
 from tmnmt.index.embedded.small_json import is_count, is_text, pairs_of, parsed
 from tmnmt.segments import Segment
+from tmnmt.system import NO_WAIT, flush, open_file, write_at
 
 JOURNAL_FILE = "changes.log"
 _HEADER_BYTES = 27  # three numbers of eight digits, each with a separator
@@ -132,7 +133,7 @@ class Journal:
         try:
             os.ftruncate(handle, start)  # what a killed writer left
             _write(handle, frame, start)
-            os.fsync(handle)
+            flush(handle)
             self._synced = start + len(frame)
         except OSError as error:
             os.ftruncate(handle, start)
@@ -144,7 +145,7 @@ class Journal:
         """A handle of the file, which is a regular one; nothing is waited for, and no link is
         followed."""
         try:
-            handle = os.open(self._name, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            handle = open_file(self._name, flags | NO_WAIT)
         except OSError as error:
             if error.errno == errno.ELOOP:
                 raise self._damaged("is a link, which no journal may be") from error
@@ -270,7 +271,7 @@ def _change(line: bytes) -> Change:
 
 def _sync(handle: int) -> None:
     try:
-        os.fsync(handle)
+        flush(handle)
     except OSError as error:
         if error.errno not in (
             errno.EROFS,
@@ -282,5 +283,5 @@ def _sync(handle: int) -> None:
 def _write(handle: int, content: bytes, offset: int) -> None:
     rest = memoryview(content)
     while rest:
-        count = os.pwrite(handle, rest, offset)
+        count = write_at(handle, rest, offset)
         rest, offset = rest[count:], offset + count

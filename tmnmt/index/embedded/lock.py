@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
-import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tmnmt.errors import LockedError, MemoryIndexError
+from tmnmt.system import is_regular, open_file, read_at, take_lock, write_at
 
 LOCK_FILE = ".lock"
 
@@ -26,9 +25,7 @@ def writing(folder: Path, seconds: float) -> Iterator[None]:
     Raises LockedError with the process id of the other writer. Raises MemoryIndexError where nobody
     can write to the folder."""
     try:
-        handle = os.open(
-            folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644
-        )
+        handle = open_file(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise MemoryIndexError(
@@ -36,7 +33,7 @@ def writing(folder: Path, seconds: float) -> Iterator[None]:
             ) from error
         raise MemoryIndexError(f"{folder}: cannot be written to: {error.strerror}") from error
     try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
+        if not is_regular(handle):
             raise MemoryIndexError(
                 f"{folder / LOCK_FILE}: is no file, which a lock must be; remove it"
             )
@@ -65,20 +62,16 @@ def _check_there(handle: int, folder: Path) -> None:
 def _sign(handle: int, folder: Path) -> None:
     try:
         os.ftruncate(handle, 0)
-        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        write_at(handle, str(os.getpid()).encode(), 0)
     except OSError as error:
         raise MemoryIndexError(f"{folder}: nothing was changed: {error.strerror}") from error
 
 
 def _take(handle: int, folder: Path, deadline: float) -> None:
-    while True:
-        try:
-            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                holder = os.pread(handle, 20, 0).decode() or "unknown"
-                message = (
-                    f"{folder}: process {holder} is writing to it; try again when it has ended"
-                )
-                raise LockedError(message) from None
+    while not take_lock(handle, waits=False):
+        if time.monotonic() >= deadline:
+            holder = read_at(handle, 20, 0).decode() or "unknown"
+            raise LockedError(
+                f"{folder}: process {holder} is writing to it; try again when it has ended"
+            )
         time.sleep(0.02)

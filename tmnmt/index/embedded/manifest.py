@@ -11,12 +11,13 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from tmnmt.durable import append, rename, sync, sync_folder, write
+from tmnmt.durable import append, rename, write
 from tmnmt.errors import MemoryIndexError, short_repr
 from tmnmt.index.embedded.journal import JOURNAL_FILE
 from tmnmt.index.embedded.small_json import is_count, is_text, read_small
 from tmnmt.index.embedded.store import STORE_FILES
 from tmnmt.quantities import quantity
+from tmnmt.system import flush_file, flush_folder
 
 FORMAT = 8
 # 4: its segments have no codes; 5: no skeletons are kept; 6: nor where words stand; 7: its tokens
@@ -161,9 +162,9 @@ def describe_files(folder: Path, subfolder: Path) -> dict[str, tuple[int, str]]:
     described = {}
     for path in [*(folder / name for name in STORE_FILES), *sorted(subfolder.iterdir())]:
         described[path.relative_to(folder).as_posix()] = (path.stat().st_size, _sha256(path))
-        sync(path)
-    sync_folder(subfolder)
-    sync_folder(folder)
+        flush_file(path)
+    flush_folder(subfolder)
+    flush_folder(folder)
     return described
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import mmap
-import os
 import zlib
 from array import array
 from collections.abc import Iterable
@@ -22,6 +21,7 @@ from tmnmt.codes.stored import codes_of, listed
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index.embedded.small_json import pairs_of, parsed
 from tmnmt.segments import Segment
+from tmnmt.system import flush
 
 _HEADER = b"tmnmt rows\n"  # so that the file is never empty, which could not be mapped
 _SEPARATOR, _ESCAPE = "\x1f", "\x1e"
@@ -136,7 +136,7 @@ class NewRows:
             start.write(np.frombuffer(self._start, np.int64).astype(_OFFSET).tobytes())
             for file in (self._file, start):
                 file.flush()
-                os.fsync(file.fileno())
+                flush(file.fileno())
 
     def close(self) -> None:
         """Lets go of the file. What cannot be written any more (disk full) is not

@@ -6,7 +6,6 @@ What a segment says is in `rows`; SQLite has what a filter asks of them.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +17,7 @@ from tmnmt.errors import DataError, MemoryIndexError, short_repr
 from tmnmt.index.embedded.rows import NewRows, Rows, record
 from tmnmt.index.filter import NO_FILTER, Filter
 from tmnmt.segments import Segment
+from tmnmt.system import flush
 
 DATABASE, ROWS, START = STORE_FILES = "segments.db", "segments.rows", "segments.start"
 _SCHEMA = """CREATE TABLE segments (
@@ -87,7 +87,7 @@ class NewStore:
             self._rows.seal()
             self._db.close()
             with self._path.open("rb") as file:
-                os.fsync(file.fileno())
+                flush(file.fileno())
         except (sqlite3.Error, OSError) as error:
             raise self._unwritten(error) from error
 
