@@ -9,7 +9,7 @@ import zipfile
 from copy import copy
 from pathlib import Path
 from typing import BinaryIO
-from xml.etree.ElementTree import canonicalize
+from xml.etree.ElementTree import ParseError, canonicalize
 
 from tmnmt.errors import FormatError
 from tmnmt.file_kinds import FILE_KINDS
@@ -21,7 +21,8 @@ _ENCRYPTION = "META-INF/encryption.xml"
 # fonts alone may be scrambled, as publishers' licences want it
 _FONT_ALGORITHMS = (b"http://www.idpf.org/2008/embedding", b"http://ns.adobe.com/pdf/enc#RC")
 _ALGORITHM = re.compile(rb"""\bAlgorithm\s*=\s*["']([^"']*)["']""")
-_SPACE = "{http://www.w3.org/XML/1998/namespace}space"  # which Okapi adds
+_XML = "{http://www.w3.org/XML/1998/namespace}"
+_LEFT_OUT = (f"{_XML}space", f"{_XML}lang", "lang")  # attributes that Okapi adds or sets
 _LANGUAGE = re.compile(rb"(<dc:language\b[^<>]*>\s*)([\w-]+)(\s*</dc:language>)")
 
 
@@ -60,8 +61,14 @@ class PublicationFile(OkapiFile):
                 output.writestr(copy(part), content)
 
     def _part(self, name: str, old: bytes, new: bytes) -> bytes:
-        """A part as it is written; `new`: as Okapi has it."""
-        return new
+        """A part as it is written; `new`: as Okapi has it. What says the same in other bytes stays
+        as it was."""
+        if old == new:
+            return old
+        try:
+            return old if _canonical(old) == _canonical(new) else new
+        except (ParseError, UnicodeDecodeError):  # no XML, or with entities of HTML
+            return new
 
 
 class EpubFile(PublicationFile):
@@ -73,10 +80,11 @@ class EpubFile(PublicationFile):
 
     def _part(self, name: str, old: bytes, new: bytes) -> bytes:
         """The package says the language of the book."""
+        part = super()._part(name, old, new)
         if not name.lower().endswith(".opf") or not self.tgt_lang:
-            return new
+            return part
         language = rb"\g<1>" + self.tgt_lang.encode() + rb"\g<3>"
-        return _LANGUAGE.sub(language, new, count=1)
+        return _LANGUAGE.sub(language, part, count=1)
 
 
 class IdmlFile(PublicationFile):
@@ -86,13 +94,7 @@ class IdmlFile(PublicationFile):
     title = FILE_KINDS["idml"].title
     mimetype = b"application/vnd.adobe.indesign-idml-package"
 
-    def _part(self, name: str, old: bytes, new: bytes) -> bytes:
-        """What says the same in other bytes stays as it was."""
-        if not name.lower().endswith(".xml"):
-            return new
-        return old if _canonical(old) == _canonical(new) else new
-
 
 def _canonical(content: bytes) -> str:
     """What a part says as XML, whatever its bytes are."""
-    return canonicalize(content.decode("utf-8"), strip_text=True, exclude_attrs=[_SPACE])
+    return canonicalize(content.decode("utf-8"), strip_text=True, exclude_attrs=_LEFT_OUT)
