@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tmnmt.codes.placeholders import with_placeholders
@@ -43,6 +43,7 @@ def test_every_word_is_as_the_model_knows_it_best_and_placeholders_stay() -> Non
     assert capitalised("the minister") == "The minister"
 
 
+@example("ı")
 @given(st.text())
 def test_it_is_letter_for_letter(text: str) -> None:
     shown = as_sentences(recased(Text(text), len))

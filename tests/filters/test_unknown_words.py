@@ -13,12 +13,12 @@ from tiny_training import sentences
 
 from tmnmt.cli import run
 from tmnmt.filters.contract import ModelOutput, Reader
+from tmnmt.filters.target_words import target_words
 from tmnmt.filters.unknown_words import (
     Span,
     UnknownWords,
     lacking,
     place,
-    target_words,
     unknown_words,
 )
 from tmnmt.models.folder import save_model

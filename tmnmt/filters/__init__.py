@@ -26,6 +26,7 @@ from tmnmt.filters.non_linguistic import NonLinguistic
 from tmnmt.filters.notes import Notes
 from tmnmt.filters.numbers import Numbers
 from tmnmt.filters.placeholders import Placeholders
+from tmnmt.filters.quotations import Quotations
 from tmnmt.filters.sentences import LostSentences
 from tmnmt.filters.tags import Tags
 from tmnmt.filters.typography import Typesetting
@@ -53,6 +54,7 @@ FILTERS: Registry[type[Filter]] = Registry(
             Numbers,
             Masks,
             IllegibleSigns,
+            Quotations,
             UnknownWords,
             Headings,
             LostSentences,

@@ -19,7 +19,10 @@ def known_form(word: str, size: Callable[[str], int]) -> str:
 
 
 def capitalised(text: str) -> str:
-    """A text with a capital for its first letter, if a word begins it.
+    """A text with a capital for its first letter, if a word begins it. A letter whose capital is
+    that of another letter stays, as the i without a dot does.
 
     text: the text."""
-    return text[:1].upper() + text[1:] if len(text[:1].upper()) == 1 else text
+    first, capital = text[:1], text[:1].upper()
+    is_same = len(capital) == 1 and capital.casefold() == first.casefold()
+    return capital + text[1:] if is_same else text

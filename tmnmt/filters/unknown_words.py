@@ -8,14 +8,12 @@ do. What the translation has anyway is not copied again."""
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmnmt.codes.record import Source, plain_of
 from tmnmt.filters.contract import Filter, ModelOutput, Undo
+from tmnmt.filters.target_words import Word, is_word, target_words
 from tmnmt.records import decode_subwords
 from tmnmt.vocab import UNK, PairVocabulary, Vocabulary
 
@@ -30,16 +28,6 @@ class Span(NamedTuple):
     first: int
     end: int
     text: str
-
-
-@dataclass
-class Word:
-    """Target subwords that are written together, first and end, with their text."""
-
-    first: int
-    end: int
-    text: str  # with the blank before it
-    copied: bool = False
 
 
 class UnknownWords(Filter, Undo):
@@ -80,26 +68,13 @@ def unknown_words(text: str, vocab: Vocabulary) -> list[Span]:
     spans = dict[int, Span]()
     for index, part in _unknown(text, vocab).items():
         first, end = index, index + 1
-        if _is_word(part):
-            while first and not texts[first].startswith(" ") and _is_word(texts[first - 1]):
+        if is_word(part):
+            while first and not texts[first].startswith(" ") and is_word(texts[first - 1]):
                 first -= 1
-            while end < len(texts) and not texts[end].startswith(" ") and _is_word(texts[end]):
+            while end < len(texts) and not texts[end].startswith(" ") and is_word(texts[end]):
                 end += 1
         spans[first] = Span(first, end, "".join(texts[first:end]).strip())
     return list(spans.values())
-
-
-def target_words(pieces: Sequence[str]) -> list[Word]:
-    """Words and signs as they are written; the last one is the end, of the row of </s>.
-
-    pieces: the subwords of the target."""
-    words: list[Word] = []
-    for index, text in enumerate(decode_subwords(pieces)):
-        if words and not text.startswith(" ") and _is_word(text) == _is_word(words[-1].text):
-            words[-1].end, words[-1].text = index + 1, words[-1].text + text
-        else:
-            words.append(Word(index, index + 1, text))
-    return [*words, Word(len(pieces), len(pieces) + 1, "")]
 
 
 def _unknown(text: str, vocab: Vocabulary) -> dict[int, str]:
@@ -128,9 +103,9 @@ def place(span: Span, words: list[Word], attention: Tensor) -> None:
 
     def attends(index: int) -> bool:
         word, inside = words[index], span.first <= tops[index] < span.end
-        return inside and not word.copied and _is_word(word.text) and bool(word.text)
+        return inside and not word.copied and is_word(word.text) and bool(word.text)
 
-    if _is_word(span.text) and any(map(attends, range(len(words)))):
+    if is_word(span.text) and any(map(attends, range(len(words)))):
         index = max(filter(attends, range(len(words))), key=shares.__getitem__)
         words[index].text = (" " if words[index].text.startswith(" ") else "") + span.text
         words[index].copied = True
@@ -144,8 +119,3 @@ def place(span: Span, words: list[Word], attention: Tensor) -> None:
     follows = tops[best] < span.first and words[best].text != ""
     new = Word(words[best].first, words[best].end, f" {span.text}", copied=True)
     words.insert(best + follows, new)
-
-
-def _is_word(text: str) -> bool:
-    """Letters and digits of a script that parts words by blanks; or nothing."""
-    return all(c.isalnum() and unicodedata.east_asian_width(c) not in "WF" for c in text.strip())
