@@ -84,14 +84,14 @@ FILE_KINDS: Mapping[str, FileKind] = {
         "YAML of Rails",
         (".yml", ".yaml"),
         "tmnmt.files.rails:RailsFile",
-        mismatch="no YAML of Rails, which begins with the code of its language, as en:",
+        mismatch="YAML, which is read as Rails has it: a file begins with its language, as en:",
     ),
     "fluent": FileKind("Fluent", (".ftl",), "tmnmt.files.fluent:FluentFile"),
     "php": FileKind(
         "PHP arrays",
         (".php",),
         "tmnmt.files.php:PhpFile",
-        mismatch="no PHP with texts, in which a line begins with return [ or $lang[",
+        mismatch="PHP, which is read where a line begins with return [ or $lang[",
     ),
     "subtitles": FileKind("subtitles", (".srt", ".vtt"), "tmnmt.files.subtitles:SubtitleFile"),
     "substation": FileKind(

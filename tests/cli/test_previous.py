@@ -113,6 +113,10 @@ TEXTS = {  # a former version with its translation, which no other markup or spe
         "<resources>\n<string name='a'>\"Enregistrer\"</string>\n<string name='b'>C\\u0027est dû."
         "</string>\n</resources>\n",
     ),
+    "a.rst": (
+        "See the fee. The owner must pay.\n\nThe permit is valid. The ship sails.\n\n- One. Two.\n",
+        "Voir les frais. Le propriétaire paie.\n\nLe permis vaut. Le navire part.\n\n- Un. Deux.\n",
+    ),
     "a.srt": (
         "1\n00:00:01,000 --> 00:00:02,000\nSave\nit.\n\n2\n00:00:03,000 --> 00:00:04,000\nOver.\n",
         "1\n00:00:01,000 --> 00:00:02,000\nEnregistrez-\nle.\n\n"

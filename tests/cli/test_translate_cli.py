@@ -110,7 +110,7 @@ def test_a_pipe_named_as_a_file_is_read_once(
     [
         ("m.tsv", "one\tun\n", "a memory (TSV): `tmnmt translate --memory`"),
         ("m.csv", "a,b\n", "a table (CSV): a CAT tool"),
-        ("m.yaml", 'a: "b"\n', "strings of a program with their keys: a CAT tool"),
+        ("m.yaml", 'a: "b"\n', "YAML, which is read as Rails has it"),
         ("m.odt", "PK\x03\x04[Content_Types].xml", "an archive, as .docx, .xlsx, .odt"),
     ],
 )

@@ -139,6 +139,15 @@ def test_a_file_is_cut_into_units(tmp_path: Path) -> None:
     assert untouched(file).decode() == PAGE
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_block_of_code_ends_where_it_ends(tmp_path: Path, end: str) -> None:
+    lines = ["# The fee", "", "```", "x", "```", "", '<Card title="The owner" />', ""]
+    assert [unit.source.plain for unit in units(mdx(tmp_path, end.join(lines)))] == [
+        "The fee",
+        "The owner",
+    ]
+
+
 def test_only_texts_change(tmp_path: Path) -> None:
     file = mdx(tmp_path, PAGE)
     new = written(file, [Filling(changed(unit), "model") for unit in units(file)]).decode()

@@ -147,7 +147,7 @@ def test_a_plural_form_cannot_have_the_sign_that_parts_them(tmp_path: Path) -> N
 def test_other_php_is_refused_by_its_name(tmp_path: Path, content: str) -> None:
     (tmp_path / "a.php").write_text(content)
     assert kind_of(tmp_path / "a.php") is None
-    with pytest.raises(FormatError, match="no PHP with texts, in which a line begins with return"):
+    with pytest.raises(FormatError, match="PHP, which is read where a line begins with return"):
         open_translatable(tmp_path / "a.php")
 
 

@@ -195,7 +195,7 @@ def test_the_code_of_norwegian_is_no_truth_value(tmp_path: Path) -> None:
 def test_other_yaml_is_refused_by_its_name(tmp_path: Path, content: str) -> None:
     (tmp_path / "a.yml").write_text(content)
     assert kind_of(tmp_path / "a.yml") is None
-    with pytest.raises(FormatError, match="no YAML of Rails, which begins with the code"):
+    with pytest.raises(FormatError, match="YAML, which is read as Rails has it"):
         open_translatable(tmp_path / "a.yml")
 
 

@@ -257,6 +257,11 @@ def test_a_region_is_found_and_written_as_apple_does(tmp_path: Path) -> None:
         ("{", "the file ends too early"),
         ("[]", 'line 1: no String Catalog: it has no object "strings"'),
         ('{"strings": {\n"a": 1}}', "line 1: 'a' is no object"),
+        (
+            '{"strings": {\n"a b": {"localizations": {"fr": {"stringUnit": "x"}}}}}',
+            "a stringUnit of 'a b' is no object",
+        ),
+        ('{"strings": {\n"a": {"localizations": {"en": "x"}}}}', "localizations of 'a' are no obj"),
         ('{"strings": {\n"a": {"localizations": []}}}', "line 2: the localizations of 'a'"),
         ('{"strings": ' + "[" * 300 + "]" * 300 + "}", "more than 100 values"),
         (catalog({"stringUnit": {"value": 1}}), "a value of 'key' is no text"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import json
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -14,6 +13,7 @@ from typing import Any
 
 import httpx2
 import mcp_types as types
+import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
@@ -21,8 +21,9 @@ from places import ROOT
 from serving import Server, tiny_server
 from tiny_model import PAIRS
 
+from tmnmt.serve.http_error import Refused
 from tmnmt.serve.keys import Keys, new_key
-from tmnmt.serve.mcp_tools import TOOLS
+from tmnmt.serve.mcp_tools import TOOLS, check_characters
 
 PO = 'msgid ""\nmsgstr ""\n"Language: fr\\n"\n\nmsgid "{0}"\nmsgstr "{1}"\n'
 
@@ -93,9 +94,7 @@ def test_a_file_comes_back_as_it_came(served: Server) -> None:
         encoded = base64.b64encode(source.encode()).decode()
         made = await done(session, "translate_file", name="a.po", content_base64=encoded)
         assert base64.b64decode(made["content_base64"]).decode() == PO.format(*PAIRS[0])
-        assert "failed" in json.dumps(
-            await done(session, "translate_file", name="a.xlf", content="<no>")
-        )
+        assert "a.xlf" not in await refused(session, "translate_file", name="a.xlf", content="<no>")
 
     tried(served.url, work)
 
@@ -111,6 +110,13 @@ def test_what_is_wrong_is_said(served: Server) -> None:
         assert "no such" in await refused(session, "search_memory", memory="none", texts=["a"])
 
     tried(served.url, work)
+
+
+def test_halves_of_characters_are_refused() -> None:
+    """As a client may write them in JSON; no answer could hold them."""
+    with pytest.raises(Refused, match="half of a character"):
+        check_characters({"texts": ["a", "\ud800"]})
+    check_characters({"texts": ["\U0001f600"]})
 
 
 def test_a_key_may_do_with_tools_what_it_may_do_elsewhere(folder: Path, tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_what_is_not_translated_has_no_other_target(tmp_path: Path) -> None:
     assert term.verbatim and term.targets == ("Acme",)
     with pytest.raises(FormatError, match="line 2: 'Acme' is not to be translated, and has"):
         read(tmp_path, "source,target,dnt\nAcme,Acmé,yes\n")
-    with pytest.raises(FormatError, match="line 2: verbatim is 'perhaps'; allowed: yes, no"):
+    with pytest.raises(FormatError, match="do_not_translate is 'perhaps'; allowed: yes, no"):
         read(tmp_path, "source,target,dnt\nAcme,,perhaps\n")
 
 

@@ -157,8 +157,11 @@ def open_versions(
     file, whole = opened(is_cut=False)
     if not kind.has_running_text or not all(map(has_rules, languages)):
         return file, Versions(whole, whole)
-    file, cut = opened(is_cut=True)
-    return file, Versions(whole, cut)
+    cut_file, cut = opened(is_cut=True)
+    # where nothing says where the texts stand, nothing says which sentences are of which text
+    return (
+        (file, Versions(whole, whole)) if cut.places is None else (cut_file, Versions(whole, cut))
+    )
 
 
 @dataclass

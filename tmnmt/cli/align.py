@@ -97,7 +97,7 @@ def align(
         paths = pairs_of_folders(source, target, languages)
     folder = AlignmentFolder(output.with_name(f"{output.name}.alignment"))
     memory = AlignedMemory(output, languages, folder, min_probability)
-    with interruption_note("the same command goes on where this one was"):
+    with interruption_note("the same command goes on behind the documents that are aligned"):
         _align(memory, paths, _Comparison(model, threads) if model else None, as_json)
         _write(memory)
     if review:

@@ -76,7 +76,7 @@ def fence_end(text: str, offset: int) -> int | None:
 
 
 def _fence_end(text: str, fence: re.Match[str]) -> int:
-    closing = re.compile(rf"^[ \t>]*{fence[1][0]}{{{len(fence[1])},}}[ \t]*$", re.MULTILINE)
+    closing = re.compile(rf"^[ \t>]*{fence[1][0]}{{{len(fence[1])},}}[ \t]*\r?$", re.MULTILINE)
     begin = text.find("\n", fence.end())
     end = closing.search(text, begin + 1) if begin >= 0 else None
     return end.end() if end else len(text)
@@ -84,7 +84,7 @@ def _fence_end(text: str, fence: re.Match[str]) -> int:
 
 def _ticks_end(text: str, ticks: re.Match[str]) -> int:
     """Where a span of code ends; behind its first ticks where it does not end in its paragraph."""
-    blank = re.compile(r"\n[ \t>]*\n").search(text, ticks.end())
+    blank = re.compile(r"\n[ \t>]*\r?\n").search(text, ticks.end())
     limit = blank.start() if blank else len(text)
     for end in _TICKS.finditer(text, ticks.end(), limit):
         if len(end[0]) == len(ticks[0]):

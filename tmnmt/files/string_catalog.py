@@ -114,9 +114,12 @@ class StringCatalog(WholeFile[_Slot]):
         FormatError where it is none, or has no languages but something else."""
         if not isinstance(entry, dict):
             raise self.wrong(self._spans["strings",].start, f"{short_repr(key)} is no object")
-        if not isinstance(entry.get("localizations", {}), dict):
+        localizations = entry.get("localizations", {})
+        if not isinstance(localizations, dict) or not all(
+            isinstance(node, dict) for node in localizations.values()
+        ):
             start = self._spans["strings", key].start
-            raise self.wrong(start, f"the localizations of {short_repr(key)} are no object")
+            raise self.wrong(start, f"the localizations of {short_repr(key)} are no objects")
         return entry.get("shouldTranslate", True) is True and (
             entry.get("extractionState") != "stale"
         )
@@ -128,6 +131,9 @@ class StringCatalog(WholeFile[_Slot]):
             text = _source_text(source, steps)
             if any(map(str.isalnum, text)):
                 unit = _node_at(target, steps).get(_UNIT, {})
+                if not isinstance(unit, dict):
+                    start = self._spans["strings", key].start
+                    raise self.wrong(start, f"a stringUnit of {short_repr(key)} is no object")
                 yield _Slot(key, steps, text, unit.get("value", ""), unit.get("state", "new"))
 
     def _source(self, key: str, entry: Node) -> Node:
@@ -306,7 +312,8 @@ def _source_text(source: Node, steps: Steps) -> str:
         "other" if kind == _PLURAL else step for kind, step in zip(kinds, steps, strict=False)
     )
     for place in (steps, others, *reversed([*_texts(source, "")])):
-        if unit := _node_at(source, place).get(_UNIT):
+        unit = _node_at(source, place).get(_UNIT)
+        if unit and isinstance(unit, dict):
             return str(unit.get("value", ""))
     return ""
 

@@ -199,12 +199,23 @@ async def call_tool(
     tool = TOOLS.get(name)
     if tool is None:
         raise wrong(f"there is no tool {name!r}; the tools are {', '.join(TOOLS)}")
+    check_characters(arguments)
     values = read(arguments, tool.fields)
     values = {key: value for key, value in values.items() if arguments.get(key) is not None}
     if isinstance(tool, FileTool):
         return await _translate_file(service, tool, values, headers)
     path = {part.name: values.pop(part.name) for part in tool.parts}
     return await answer(service, tool.route, headers, path, values)
+
+
+def check_characters(arguments: Mapping[str, Any]) -> None:
+    """Raises Refused for arguments with halves of characters, which no answer can hold.
+
+    arguments: the arguments."""
+    try:
+        json.dumps(arguments, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise wrong("a text has half of a character") from error
 
 
 async def _translate_file(
@@ -226,7 +237,7 @@ async def _translate_file(
             await asyncio.sleep(LOOK_INTERVAL)
             job = await answer(service, look, headers, path)
         if job["state"] == "failed":
-            return {"job": job}
+            raise wrong(str(job.get("error") or "the file cannot be translated"))
         made = await answer(service, fetch, headers, path)
     finally:
         await answer(service, forget, headers, path)

@@ -191,7 +191,7 @@ def _term(cells: dict[str, str], place: str) -> Term:
 def _flag(cell: str, name: str, place: str) -> bool:
     value = cell.strip().lower()
     if value not in _YES + _NO:
-        raise FormatError(f"{place}: {name} is {excerpt(value)!r}; allowed: yes, no")
+        raise FormatError(f"{place}: {COLUMNS[name][0]} is {excerpt(value)!r}; allowed: yes, no")
     return value in _YES
 
 

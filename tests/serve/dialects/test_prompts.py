@@ -62,6 +62,8 @@ def test_languages_of_names_of_models(name: str, languages: tuple[str, str]) -> 
         ("Translate the following English text to French: Hi: you", "Hi: you"),
         ("Translate to French:\n\nFirst line.\nSecond line.", "First line.\nSecond line."),
         ("Hello: world", "Hello: world"),
+        ("Translate the agreement: the fee is due.", "Translate the agreement: the fee is due."),
+        ('{"a": 1e400}', '{"a": 1e400}'),
         ('He said "yes" and "no"', 'He said "yes" and "no"'),
     ],
 )

@@ -107,7 +107,7 @@ def _message(record: Mapping[str, Any]) -> Message:
     """Raises Refused for what is no message of text."""
     role, content = record.get("role"), record.get("content")
     if isinstance(content, list):
-        content = "".join(map(_text_of_part, content))
+        content = "\n".join(map(_text_of_part, content))
     if not isinstance(role, str) or not isinstance(content, str):
         raise wrong("messages: each has a role and a content, which are texts")
     return Message(role, content)

@@ -84,7 +84,8 @@ def parsed(messages: Sequence[Message], properties: Sequence[str] = ()) -> Promp
     if not texts:
         raise wrong("messages: the last one is to be of a user, with the text to translate")
     text = texts[-1]
-    if not instructions and (match := _INSTRUCTION.fullmatch(text.strip())):
+    match = None if instructions else _INSTRUCTION.fullmatch(text.strip())
+    if match is not None and languages_of(match["instruction"]).target:
         instructions, text = [match["instruction"]], _unquoted(match["text"])
     instruction = "\n".join(instructions)[:LONGEST]
     return Prompt(languages_of(instruction), *_texts_of(text, instruction, properties))
@@ -174,6 +175,7 @@ def _json(text: str) -> Any:
         return None
     try:
         value = json.loads(text)
+        json.dumps(value, allow_nan=False)  # 1e400 is no number that JSON can hold
     except (ValueError, RecursionError):
         return None
     return value if _depth_fits(value) else None
