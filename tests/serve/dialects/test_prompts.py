@@ -83,6 +83,10 @@ def test_answers_have_the_form_of_what_was_sent() -> None:
     prompt = parsed([Message("system", WEBLATE), Message("user", "One.\n==WEBLATE_PART==\nTwo.")])
     assert prompt.texts == ("One.", "Two.")
     assert prompt.answer(["Un.", "Deux."]) == "Un.\n==WEBLATE_PART==\nDeux."
+    prompt = parsed(
+        [Message("system", "To French."), Message("user", '```json\n{"a": "One."}\n```')]
+    )
+    assert prompt.texts == ("One.",) and prompt.answer(["Un."]) == '```json\n{"a": "Un."}\n```'
     # a line that the instruction does not name is text
     assert parsed([Message("system", "To French."), Message("user", "A\n====\nB")]).texts == (
         "A\n====\nB",

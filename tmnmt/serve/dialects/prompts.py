@@ -40,6 +40,7 @@ _INSTRUCTION = re.compile(
 )
 _LABEL = re.compile(r"(?:text|input|sentence)\s*:\s*(?P<text>.*)", re.IGNORECASE | re.DOTALL)
 _QUOTES = ('"', '"'), ("'", "'"), ("“", "”"), ("«", "»"), ("```", "```")
+_FENCE = re.compile(r"(?P<start>```[a-z]{0,10}\n)(?P<text>.*?)(?P<end>\n?```)", re.DOTALL)
 _SEPARATOR = re.compile(r"^[ \t]*([^\w\s]{2,20}[\w -]{0,40}[^\w\s]{2,20})[ \t]*$", re.MULTILINE)
 
 
@@ -153,9 +154,13 @@ def _texts_of(
     text: str, instruction: str, properties: Sequence[str]
 ) -> tuple[tuple[str, ...], Callable[[Sequence[str]], str]]:
     """The texts of a message, and what writes their translations in its form."""
-    value = _json(text)
+    fence = _FENCE.fullmatch(text.strip())
+    value = _json(fence["text"] if fence else text)
     if value is not None:
-        return tuple(_strings(value)), lambda texts: _written(_filled(value, iter(texts)))
+        start, end = (fence["start"], fence["end"]) if fence else ("", "")
+        return tuple(
+            _strings(value)
+        ), lambda texts: start + _written(_filled(value, iter(texts))) + end
     if properties:
         if len(properties) > 1:
             raise wrong("response_format: the answer to a text is an object with one field")
