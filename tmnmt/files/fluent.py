@@ -17,7 +17,6 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmnmt.codes.placeholders import ALL_FINDERS, Finder, Placeholder, by_pattern
@@ -82,11 +81,6 @@ class FluentFile(WholeFile[_Slot]):
 
     kind = "fluent"
     title = FILE_KINDS["fluent"].title
-
-    @classmethod
-    def accepts(cls, head: bytes, path: Path) -> bool:
-        """By the name."""
-        return FILE_KINDS[cls.kind].has_name(path)
 
     def _encoding(self, data: bytes) -> str:
         return byte_order_mark(data)[0]

@@ -40,11 +40,6 @@ class JsonFile(WholeFile[String]):
         if is_code(locale):
             self.src_lang = normal_code(locale)
 
-    @classmethod
-    def accepts(cls, head: bytes, path: Path) -> bool:
-        """By the name."""
-        return FILE_KINDS[cls.kind].has_name(path)
-
     def _encoding(self, data: bytes) -> str:
         return byte_order_mark(data)[0]
 

@@ -70,11 +70,6 @@ class PoFile(WholeFile[_Slot]):
         if language := _LANGUAGE.match(header.get("x-source-language", "")):
             self.src_lang = normal_code(language[0])
 
-    @classmethod
-    def accepts(cls, head: bytes, path: Path) -> bool:
-        """By the name."""
-        return FILE_KINDS[cls.kind].has_name(path)
-
     def _encoding(self, data: bytes) -> str:
         marked, length = byte_order_mark(data)
         if length:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import NamedTuple
 
 from tmnmt.codes.placeholders import ALL_FINDERS, by_pattern
@@ -20,7 +19,7 @@ from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.texts import string_of, unit_of
 from tmnmt.files.unit import Filling, Unit
 from tmnmt.files.whole import BOM, Edit, WholeFile
-from tmnmt.formats.encoding import byte_order_mark
+from tmnmt.formats.encoding import utf8_or
 
 _COMMENT = re.compile(r"[ \t\f]*+[#!]([^\r\n]*+)")
 _BLANK = re.compile(r"[ \t\f]*+(?:\r\n|\n|\r|\Z)")
@@ -54,20 +53,8 @@ class PropertiesFile(WholeFile[_Property]):
     kind = "properties"
     title = FILE_KINDS["properties"].title
 
-    @classmethod
-    def accepts(cls, head: bytes, path: Path) -> bool:
-        """By the name."""
-        return FILE_KINDS[cls.kind].has_name(path)
-
     def _encoding(self, data: bytes) -> str:
-        marked, length = byte_order_mark(data)
-        if length:
-            return marked
-        try:
-            data.decode("utf-8")
-        except UnicodeDecodeError:
-            return "iso8859-1"
-        return "utf-8"
+        return utf8_or(data, "iso8859-1")
 
     @cached_property
     def _slots(self) -> list[_Property]:

@@ -32,11 +32,6 @@ class PublicationFile(OkapiFile):
     mimetype: bytes
 
     @classmethod
-    def accepts(cls, head: bytes, path: Path) -> bool:
-        """By the name; what else is in it is told where it is opened."""
-        return FILE_KINDS[cls.kind].has_name(path)
-
-    @classmethod
     def _check(cls, path: Path) -> None:
         with open_archive(path, f"no file of {cls.title}, or a damaged one") as archive:
             names = archive.namelist()

@@ -74,11 +74,6 @@ class StringCatalog(WholeFile[_Slot]):
         if is_code(source):
             self.src_lang = source
 
-    @classmethod
-    def accepts(cls, head: bytes, path: Path) -> bool:
-        """By the name."""
-        return FILE_KINDS[cls.kind].has_name(path)
-
     def _encoding(self, data: bytes) -> str:
         return byte_order_mark(data)[0]
 

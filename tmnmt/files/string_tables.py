@@ -212,11 +212,6 @@ class ResourceFile(StringTable):
     kind = "resx"
     title = FILE_KINDS["resx"].title
 
-    @classmethod
-    def accepts(cls, head: bytes, path: Path) -> bool:
-        """By the name."""
-        return FILE_KINDS[cls.kind].has_name(path)
-
     def _entries(self) -> Iterator[Entry]:
         comments = dict[str, str]()
         values = list[Entry]()

@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import NamedTuple
 
 from tmnmt.codes.record import Text
@@ -25,7 +24,7 @@ from tmnmt.files.subtitles import broken, speeches
 from tmnmt.files.texts import string_of, unit_of
 from tmnmt.files.unit import Filling, Unit
 from tmnmt.files.whole import BOM, NO_BREAK, Edit
-from tmnmt.formats.encoding import byte_order_mark
+from tmnmt.formats.encoding import utf8_or
 
 _LINE = re.compile(r"[^\r\n]+")
 _FORMAT = "Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text"
@@ -56,20 +55,8 @@ class SubStationFile(CueFile[_Slot]):
     kind = "substation"
     title = FILE_KINDS["substation"].title
 
-    @classmethod
-    def accepts(cls, head: bytes, path: Path) -> bool:
-        """By the name."""
-        return FILE_KINDS[cls.kind].has_name(path)
-
     def _encoding(self, data: bytes) -> str:
-        marked, length = byte_order_mark(data)
-        if length:
-            return marked
-        try:
-            data.decode("utf-8")
-        except UnicodeDecodeError:
-            return "cp1252"
-        return "utf-8"
+        return utf8_or(data, "cp1252")
 
     # --- reading
 

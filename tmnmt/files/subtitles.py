@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from html import unescape
 from itertools import zip_longest
-from pathlib import Path
 from typing import NamedTuple
 
 from tmnmt.codes.placeholders import ALL_FINDERS, by_pattern
@@ -24,7 +23,7 @@ from tmnmt.files.cues import CueFile
 from tmnmt.files.texts import string_of, unit_of
 from tmnmt.files.unit import Filling, Unit
 from tmnmt.files.whole import BOM, Edit
-from tmnmt.formats.encoding import byte_order_mark
+from tmnmt.formats.encoding import utf8_or
 
 WIDTH = 42  # characters of a line
 FEWEST_LINES = 2
@@ -63,20 +62,8 @@ class SubtitleFile(CueFile[_Cue]):
     kind = "subtitles"
     title = FILE_KINDS["subtitles"].title
 
-    @classmethod
-    def accepts(cls, head: bytes, path: Path) -> bool:
-        """By the name."""
-        return FILE_KINDS[cls.kind].has_name(path)
-
     def _encoding(self, data: bytes) -> str:
-        marked, length = byte_order_mark(data)
-        if length:
-            return marked
-        try:
-            data.decode("utf-8")
-        except UnicodeDecodeError:
-            return "utf-8" if self._is_web else "cp1252"
-        return "utf-8"
+        return utf8_or(data, "utf-8" if self._is_web else "cp1252")
 
     @property
     def _is_web(self) -> bool:

@@ -18,6 +18,7 @@ from typing import BinaryIO, Literal
 
 from tmnmt.checks import Check
 from tmnmt.codes.record import Text
+from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.segments import Match
 
 State = Literal["new", "draft", "translated", "locked"]
@@ -132,12 +133,12 @@ class TranslatableFile(ABC):
         Raises FormatError where the file is not of this kind, or its beginning is broken."""
 
     @classmethod
-    @abstractmethod
     def accepts(cls, head: bytes, path: Path) -> bool:
-        """Whether a file is of this kind.
+        """Whether a file is of this kind: by its name, where a kind does not look at its content.
 
         head: the first bytes of the file.
         path: the file, of which the name counts; it need not be there."""
+        return FILE_KINDS[cls.kind].has_name(path)
 
     @abstractmethod
     def documents(self) -> Iterator[Document]:

@@ -244,6 +244,22 @@ def line_form(stream: io.BufferedReader) -> LineForm:
     return LineForm("\r\n" if head[0].endswith((b"\r", b"\r\0")) and head[1] else "\n", mark)
 
 
+def utf8_or(data: bytes, legacy: str) -> str:
+    """The name of the encoding of a text that is in Unicode as its byte-order mark says, in UTF-8,
+    or in the encoding that such files used to have.
+
+    data: the bytes of the text.
+    legacy: the name of the encoding that they have where they are no UTF-8."""
+    marked, length = byte_order_mark(data)
+    if length:
+        return marked
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return legacy
+    return "utf-8"
+
+
 def lines_as_they_come(stream: io.BufferedReader, limit: int) -> Iterator[list[str]]:
     """The lines of a pipe or a terminal as `lines` gives them, in lists that are not empty: all
     that have come. A list is given before more bytes are waited for.
