@@ -560,7 +560,7 @@ def test_it_fits_a_telephone_and_every_reader(desk: Desk) -> None:
 
 def test_five_thousand_segments_stay_fluid(desk: Desk) -> None:
     desk.paste("\n".join(f"Article {n} of that Directive is void. " * 3 for n in range(5000)))
-    assert desk.run("document.querySelectorAll('.row').length") == 5000
+    desk.until("document.querySelectorAll('.row').length === 5000")
     desk.browser.send("Performance.enable", timeDomain="threadTicks")
 
     def worked(script: str) -> float:

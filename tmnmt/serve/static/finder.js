@@ -2,11 +2,11 @@
 
 import {post} from "./api.js";
 import {el, text} from "./elements.js";
+import {panel} from "./panels.js";
 
 const $ = (id) => document.getElementById(id);
 
-/** use: called with the translation of a pair that is chosen; failed: with an error. */
-export function finder(document, use, failed) {
+panel((desk) => {
   const dialog = $("finder");
   dialog.querySelector(".close").addEventListener("click", () => dialog.close());
   $("seek").addEventListener("submit", async (event) => {
@@ -14,25 +14,27 @@ export function finder(document, use, failed) {
     const phrase = $("phrase").value.trim();
     if (!phrase) return;
     try {
-      show(await found(phrase, $("side").value, document.session.memories), document);
+      show(await found(phrase, $("side").value, desk.open.session.memories), desk.open);
     } catch (error) {
       dialog.close();
-      failed(error);
+      desk.failed("find", error);
     }
   });
   $("found").addEventListener("click", (event) => {
     const chosen = event.target.closest("button");
     if (!chosen) return;
     dialog.close();
-    use(chosen.closest("li").querySelector(".tgt").textContent);
+    desk.insert(chosen.closest("li").querySelector(".tgt").textContent);
   });
-  return (phrase) => {
+  const find = (phrase) => {
     if (phrase) $("phrase").value = phrase;
     dialog.showModal();
     $("phrase").select();
     if (phrase) $("seek").requestSubmit();
   };
-}
+  desk.action({id: "find", work: () => find(desk.selected)});
+  desk.action({keys: ["ctrl k"], work: () => find(String(getSelection()).trim() || desk.selected)});
+});
 
 async function found(phrase, side, memories) {
   const answers = await Promise.all(memories.map((name) =>
