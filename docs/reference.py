@@ -39,7 +39,28 @@ def command_line() -> str:
         for panel, parameters in groupby(sorted(command.params, key=_order), key=_panel):
             rows = [_row(parameter) for parameter in parameters]
             text.append("\n".join([f"| {panel} | | default |", "|---|---|---|", *rows]))
+    text += ["## The file of `tmnmt serve --config`", *_config_tables()]
     return "\n\n".join(text) + "\n"
+
+
+def _config_tables() -> Iterator[str]:
+    """The entries of the file, from the options of the command."""
+    from tmnmt.config.option import groups_of, options_of
+    from tmnmt.config.serving import ServerOptions
+
+    yield (
+        "Its entries are the options of the command. A value is a text, a number, or a list of "
+        "texts. What is marked *start* is read at the start alone; everything else is read again "
+        "at SIGHUP."
+    )
+    for group in groups_of(ServerOptions):
+        rows = [
+            f"| `{setting.name}` | {_plain(setting.description)} | "
+            f"{'' if setting.default in (None, ()) else setting.default} | "
+            f"{'start' if setting.is_fixed else ''} |"
+            for setting in options_of(group)
+        ]
+        yield "\n".join([f"| {group.title} | | default | |", "|---|---|---|---|", *rows])
 
 
 def _panel(parameter: Any) -> str:

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
 
 from tmnmt.cli.options import check_server_installed
-from tmnmt.cli.serve import MEMORIES, MODELS, SESSIONS, TERMS, WRITTEN
-from tmnmt.config.options import Keep, Threads
+from tmnmt.config.serving import ServedOptions
 from tmnmt.errors import UsageError
 from tmnmt.progress import Progress
 
 
-def mcp(
-    model: MODELS = None,
-    memory: MEMORIES = None,
-    write_to: WRITTEN = None,
-    terms: TERMS = None,
-    sessions: SESSIONS = None,
-    keep: Keep = None,
-    threads: Threads = None,
-) -> None:
+def mcp(options: ServedOptions = ServedOptions()) -> None:
     """Give an assistant models and memories as tools, over standard input and output.
 
     The assistant starts this command itself, by the Model Context Protocol, and ends it. The tools
@@ -36,14 +28,14 @@ def mcp(
 
     with Progress("indexing", "segments", lazy=True) as progress:
         service = service_of(
-            model or [],
-            memory or [],
-            write_to or [],
-            threads=threads,
+            [*map(Path, options.model)],
+            options.memory,
+            options.write_to,
+            threads=options.threads,
             progress=progress.advance,
-            terms=terms or [],
-            sessions=sessions,
-            keep=keep,
+            terms=options.terms,
+            sessions=options.sessions,
+            keep=options.keep,
         )
     service.start()
     try:

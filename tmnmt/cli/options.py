@@ -17,7 +17,7 @@ import typer
 
 from tmnmt.config.bounds import Bound, Help
 from tmnmt.config.option import Option, Options, groups_of, option, options_of
-from tmnmt.config.options import STDOUT
+from tmnmt.config.options import MEMORY_PLACES, STDOUT
 from tmnmt.errors import UsageError
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -33,12 +33,26 @@ MEMORIES = Annotated[
     typer.Option(
         "--memory",
         metavar="PLACE",
-        help="Index, its Elasticsearch address, or file; may be repeated.",
+        help=f"{MEMORY_PLACES}; may be repeated.",
     ),
 ]
 
 
 RESUME = Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run, exactly.")]
+
+
+def explicit(context: typer.Context, options: Options) -> dict[str, Any]:
+    """Those options of a group that the command line names, by their names.
+
+    context: the context of the command.
+    options: the options as the command has them."""
+    return {
+        setting.name: getattr(options, setting.name)
+        for group in groups_of(type(options))
+        for setting in options_of(group)
+        if (source := context.get_parameter_source(setting.name)) is not None
+        and source.name == "COMMANDLINE"
+    }
 
 
 def use_threads(threads: int | None) -> None:
@@ -96,6 +110,8 @@ def with_options(command: Command) -> Command:
     @wraps(command)
     def run(**values: Any) -> None:
         for setting in checked:
+            if setting.is_list:
+                values[setting.name] = tuple(values[setting.name] or ())
             setting.check(values[setting.name], setting.flag)
             if setting.help.is_negatable and values.pop(f"{OFF}{setting.name}"):
                 if values[setting.name] != setting.default:
@@ -127,11 +143,14 @@ def _parameter(setting: Option, title: str) -> inspect.Parameter:
         rich_help_panel=None if setting.help.everyday else title or None,
     )
     kind: Any = Literal[setting.choices] if setting.choices else setting.kind
+    kind = list[str] if setting.is_list else kind
     return inspect.Parameter(
         setting.name,
         inspect.Parameter.KEYWORD_ONLY,
-        default=setting.default,
-        annotation=Annotated[kind | None if setting.optional else kind, declared],
+        default=None if setting.is_list else setting.default,
+        annotation=Annotated[
+            kind | None if setting.optional or setting.is_list else kind, declared
+        ],
     )
 
 

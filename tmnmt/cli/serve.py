@@ -3,147 +3,37 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from tmnmt.cli.options import check_server_installed
-from tmnmt.config.bounds import Help, at_least, whole
-from tmnmt.config.option import Options
-from tmnmt.config.options import Keep, Threads
+from tmnmt.cli.options import check_server_installed, explicit
+from tmnmt.config.serving import ServerOptions
 from tmnmt.errors import UsageError
 from tmnmt.progress import Progress
 from tmnmt.serve.roles import Role
 
-if TYPE_CHECKING:
-    from tmnmt.serve.service import Limits
-
-MODELS = Annotated[
-    list[Path] | None,
+CONFIG = Annotated[
+    Path | None,
     typer.Option(
-        "--model",
-        metavar="FOLDER",
-        help="A model; may be repeated; not given: memories alone are looked up in.",
+        "--config",
+        metavar="FILE",
+        help="A file of TOML with these options; what is named beside it takes their place.",
     ),
 ]
-MEMORIES = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--memory",
-        metavar="[NAME=]PLACE",
-        help="Index, its Elasticsearch address, or file, to read; may be repeated.",
-    ),
-]
-WRITTEN = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--write-to",
-        metavar="[NAME=]INDEX",
-        help="Index to read, and to which clients may add; made at need; may be repeated.",
-    ),
-]
-TERMS = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--terms", metavar="[NAME=]FILE", help="Terms to translate as given; may be repeated."
-    ),
-]
-
-SESSIONS = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE|URL",
-        help="Keeps sessions; servers may share it: a file of this machine, or "
-        "redis://HOST:PORT/NUMBER; not given, tmnmt/serve.db in the user's folder of states.",
-    ),
-]
-
-
-@dataclass(frozen=True)
-class RequestLimits(Options):
-    """What a request may ask for, and how much is kept for a tenant."""
-
-    title = "Limits"
-    body_bytes: Annotated[int, at_least(1), Help("Largest request.")] = 2_000_000
-    file_bytes: Annotated[int, at_least(1), Help("Largest document or memory file.")] = 50_000_000
-    bodies_bytes: Annotated[
-        int,
-        at_least(1),
-        Help("Of all requests together that are in memory; more is refused with 429."),
-    ] = 200_000_000
-    tenant_bytes: Annotated[
-        int,
-        at_least(1),
-        Help(
-            "Of all that is kept for a tenant: memories that it writes to, sessions, jobs with "
-            "their files, and glossaries."
-        ),
-    ] = 10_000_000_000
-    text_length: Annotated[int, at_least(1), Help("Characters of a text, at most.")] = 50_000
-    waiting: Annotated[
-        int,
-        at_least(1),
-        Help("Characters of one tenant that may wait for a model; more is refused with 429."),
-    ] = 200_000
-    seconds: Annotated[int, whole(1, 3600), Help("That a request may take.")] = 60
-
-    @property
-    def limits(self) -> Limits:
-        """The same as the service takes them."""
-        from tmnmt.serve.service import Limits
-
-        return Limits(
-            body=self.body_bytes,
-            file=self.file_bytes,
-            bodies=self.bodies_bytes,
-            tenant=self.tenant_bytes,
-            text=self.text_length,
-            waiting=self.waiting,
-            seconds=self.seconds,
-        )
 
 
 def serve(
-    model: MODELS = None,
-    memory: MEMORIES = None,
-    write_to: WRITTEN = None,
-    terms: TERMS = None,
-    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, whole(0, 65535), Help("0: any that is free.", everyday=True)] = 5051,
-    keys: Annotated[
-        Path | None,
+    context: typer.Context,
+    config: CONFIG = None,
+    print_config: Annotated[
+        bool,
         typer.Option(
-            metavar="FILE", help="Who may do what; without it only this machine is answered."
+            "--print-config", help="Print what the server would be told, without secrets; no more."
         ),
-    ] = None,
-    sessions: SESSIONS = None,
-    certificate: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="For HTTPS: the chain, as PEM.")
-    ] = None,
-    private_key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="For HTTPS: its key, as PEM.")
-    ] = None,
-    public_url: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Where clients reach the server, as through a proxy; it stands in answers that "
-            "name an address.",
-        ),
-    ] = None,
-    extension: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ORIGIN",
-            help="A browser extension that is answered without keys, as "
-            "chrome-extension://ID; may be repeated.",
-        ),
-    ] = None,
-    limits: RequestLimits = RequestLimits(),
-    keep: Keep = None,
-    threads: Threads = None,
+    ] = False,
+    options: ServerOptions = ServerOptions(),
 ) -> None:
     """Serve models and memories to the tools that people have, over HTTP.
 
@@ -151,39 +41,58 @@ def serve(
     amaGama, DeepL, OpenAI, ModernMT, MyMemory, IBM Watson and OPUS-CAT. docs/serve.md says how
     much of each, and which address a tool takes. Assistants have it as tools at /mcp. Ctrl-C or
     SIGTERM stops it: what was taken is finished."""
+    from tmnmt.config.server_config import config_lines, load_config
+
+    merged = load_config(config, explicit(context, options))
+    if print_config:
+        print("\n".join(config_lines(merged)))
+        return
     check_server_installed("tmnmt serve")
+    _run(merged.options)
+
+
+def _run(options: ServerOptions) -> None:
+    """Serves until it is stopped. Raises what is wrong with the options."""
+    certificate, private_key = options.certificate, options.private_key
     if (certificate is None) != (private_key is None):
         raise UsageError("--certificate and --private-key go together")
     from tmnmt.serve.keys import Keys
-    from tmnmt.serve.running import check_certificate, check_host, listening, run, service_of
+    from tmnmt.serve.running import (
+        check_certificate,
+        check_host,
+        limits_of,
+        listening,
+        run,
+        service_of,
+    )
     from tmnmt.serve.site import site_of
 
-    check_host(host, keys)
+    check_host(options.host, options.keys)
     if certificate is not None and private_key is not None:
         check_certificate(certificate, private_key)
-    site = site_of(public_url, extension or [])
-    allowed = Keys.load(keys) if keys is not None else None
-    with listening(host, port) as socket:
+    site = site_of(options.public_url, options.extension)
+    allowed = Keys.load(options.keys) if options.keys is not None else None
+    with listening(options.host, options.port) as socket:
         with Progress("indexing", "segments", lazy=True) as progress:
             service = service_of(
-                model or [],
-                memory or [],
-                write_to or [],
+                [*map(Path, options.model)],
+                options.memory,
+                options.write_to,
                 allowed,
-                limits.limits,
-                threads,
+                limits_of(options),
+                options.threads,
                 progress.advance,
-                terms or [],
-                sessions,
+                options.terms,
+                options.sessions,
                 site,
-                keep,
+                options.keep,
             )
-        address = _address(host, socket.getsockname()[1], certificate is not None)
+        address = _address(options.host, socket.getsockname()[1], certificate is not None)
 
         def announce() -> None:
             print(f"serving at {address}", file=sys.stderr, flush=True)
 
-        run(service, [socket], announce, certificate, private_key, keys)
+        run(service, [socket], announce, certificate, private_key, options.keys)
     print("stopped: what was taken is finished", file=sys.stderr)
 
 

@@ -53,6 +53,18 @@ class Help(NamedTuple):
     is_negatable: bool = False
 
 
+class Location(NamedTuple):
+    """Marks an option whose values are paths, or addresses.
+
+    is_named: whether a name and = may stand before each of them."""
+
+    is_named: bool = False
+
+
+class Fixed(NamedTuple):
+    """Marks an option of a server that stays as it is while the server runs."""
+
+
 class Flat(NamedTuple):
     """Marks a dataclass in a dataclass: its keys stand in the table of the outer one."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from tmnmt.config.bounds import Bound, Choices, Help
+from tmnmt.config.bounds import Bound, Choices, Fixed, Help, Location
 from tmnmt.errors import UsageError
 
 
@@ -38,7 +38,9 @@ class Option(NamedTuple):
     default: its default.
     optional: whether it may be None.
     help: what it is for.
-    bound: what its value may be; None where its type says enough."""
+    bound: what its value may be; None where its type says enough.
+    location: how its values name files; None where they name none.
+    is_fixed: whether a server keeps it as it is while it runs."""
 
     name: str
     kind: type[Any]
@@ -47,6 +49,13 @@ class Option(NamedTuple):
     optional: bool
     help: Help
     bound: Bound | None
+    location: Location | None = None
+    is_fixed: bool = False
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it may be given several times."""
+        return self.kind is tuple
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -82,13 +91,20 @@ class Option(NamedTuple):
     @property
     def allowed(self) -> str:
         """What the value may be, in words."""
-        kinds = {bool: "True or False", int: "a whole number", float: "a number"}
+        kinds = {
+            bool: "True or False",
+            int: "a whole number",
+            float: "a number",
+            tuple: "a tuple of names",
+        }
         description = ", ".join(self.choices) or kinds.get(self.kind, "a name")
         return description if self.bound is None else self.bound.allowed
 
     def _is_of_kind(self, value: object) -> bool:
         if self.kind in (bool, int):
             return type(value) is self.kind
+        if self.is_list:
+            return isinstance(value, tuple) and all(isinstance(entry, str) for entry in value)
         if self.kind is float:
             return isinstance(value, float | int) and not isinstance(value, bool)
         return isinstance(value, str | Path)
@@ -151,4 +167,7 @@ def option(name: str, hint: Any, default: Any = None) -> Option:
     table = next((note.table for note in notes if isinstance(note, Choices)), literals)
     help_ = next(note for note in notes if isinstance(note, Help))
     bound = next((note for note in notes if isinstance(note, Bound)), None)
-    return Option(name, str if table else kinds[0], table, default, optional, help_, bound)
+    location = next((note for note in notes if isinstance(note, Location)), None)
+    is_fixed = any(isinstance(note, Fixed) for note in notes)
+    kind = str if table else typing.get_origin(kinds[0]) or kinds[0]
+    return Option(name, kind, table, default, optional, help_, bound, location, is_fixed)

@@ -26,6 +26,7 @@ from tmnmt.errors import UsageError
 from tmnmt.registry import Registry
 
 STDOUT = "-"
+MEMORY_PLACES = "Index, its Elasticsearch address, or file"
 DRAFTS = 75  # what a match is worth that becomes a draft where no model is given
 LANGUAGES = "Languages and device"  # a group of options without a class
 

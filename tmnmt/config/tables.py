@@ -29,6 +29,16 @@ SECRETS = (
     REDIS_PASSWORD,
 )  # variables that no configuration may name: it would be printed
 
+_KINDS = {  # as TOML has them, in words
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    Path: "a text",
+    tuple: "a list",
+    dict: "a table",
+}
+
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The table in a TOML file.
@@ -55,7 +65,7 @@ def build(kind: type[T], table: dict[str, Any], location: str) -> T:
     location: what messages call the table, such as the file and the table's name.
 
     Raises UsageError for an unknown or missing key, and for a value that is not allowed."""
-    hints = typing.get_type_hints(kind, include_extras=True)
+    hints = _hints(kind)
     flat = {name: part for name, hint in hints.items() if (part := _flat(hint)) is not None}
     keys = [name for name in hints if name not in flat]
     keys += [name for part in flat.values() for name in _hints(part)]
@@ -142,18 +152,16 @@ def _value(hint: Any, value: Any, location: str) -> Any:
         return build(hint, value, location)  # type: ignore[arg-type]
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    if hint is str and isinstance(value, str):
-        return _expand(value, location)
+    if hint in (str, Path) and isinstance(value, str):
+        return hint(_expand(value, location))
     if origin is typing.Literal:
         if value in arguments:
             return value
         raise UsageError(f"{location}: {value!r} is none of {', '.join(arguments)}")
     if type(value) is hint:
         return value
-    raise UsageError(
-        f"{location}: {value!r} is not of the kind that is wanted "
-        f"({getattr(hint, '__name__', hint)})"
-    )
+    kind = _KINDS.get(typing.get_origin(hint) or hint, getattr(hint, "__name__", hint))
+    raise UsageError(f"{location}: {value!r} is not of the kind that is wanted ({kind})")
 
 
 def _of_kind(kinds: Mapping[str, type], table: Any, location: str) -> Any:

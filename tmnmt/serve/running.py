@@ -19,6 +19,7 @@ import uvicorn
 from tmnmt.allocator import keep_freed
 from tmnmt.compiled.steps import prepare_decoding
 from tmnmt.config.options import TranslationOptions
+from tmnmt.config.serving import RequestLimits
 from tmnmt.errors import TmnmtError, UsageError
 from tmnmt.index.back_ends import prepare_search
 from tmnmt.progress import ReadProgress
@@ -102,6 +103,19 @@ def service_of(
         if name in names[:number]:
             raise UsageError(f"two models are called {name}: rename one of the folders")
     return Service(served, memories, storage_opened(place), keys, limits, lists, site)
+
+
+def limits_of(options: RequestLimits) -> Limits:
+    """The limits as the service takes them."""
+    return Limits(
+        body=options.body_bytes,
+        file=options.file_bytes,
+        bodies=options.bodies_bytes,
+        tenant=options.tenant_bytes,
+        text=options.text_length,
+        waiting=options.waiting,
+        seconds=options.seconds,
+    )
 
 
 def _model(
