@@ -142,13 +142,16 @@ class Match:
     edits: how many match tokens have to be edited to make the text of the segment's source.
     worth: what the match is worth to a translator; None where this was not computed.
     agreement: how far the memories agree on a match that is taken as it stands; None for another
-    match. Two matches are compared without it."""
+    match. Two matches are compared without it.
+    memory: the place of the index that it was found in; "" where a session has it, or nobody said.
+    Two matches are compared without it."""
 
     segment: Segment
     score: float
     edits: int
     worth: Worth | None = None
     agreement: Agreement | None = field(default=None, compare=False)
+    memory: str = field(default="", compare=False)
 
     @property
     def tgt(self) -> str:

@@ -470,6 +470,30 @@ def test_a_term_that_is_added_in_a_session_is_in_its_next_translation(
     assert with_terms.ask("GET", f"{path}/terms").status == 404
 
 
+def test_the_terms_of_a_text_are_found_in_the_lists_and_the_session(with_terms: Server) -> None:
+    path = f"/v1/sessions/{done(with_terms, '/v1/sessions')['id']}"
+    text = "All Commissions inform the 𝒳 State."
+    (hit,) = done(with_terms, f"{path}/terms/find", text=text)["terms"]
+    assert (hit["source"], hit["targets"], hit["in_session"]) == (
+        "Commission",
+        ["Kommission"],
+        False,
+    )
+    assert text[hit["start"] : hit["end"]] == "Commissions"
+    done(with_terms, f"{path}/terms", source="State", target="Kanton")
+    done(with_terms, f"{path}/terms", source="commission", target="Behörde")
+    hits = done(with_terms, f"{path}/terms/find", text=text)["terms"]
+    assert [(hit["targets"], hit["in_session"]) for hit in hits] == [
+        (["Behörde"], True),
+        (["Kanton"], True),
+    ]
+    assert text[hits[1]["start"] : hits[1]["end"]] == "State"
+    assert done(with_terms, f"{path}/terms/find", text="")["terms"] == []
+    none = f"/v1/sessions/{done(with_terms, '/v1/sessions', terms=[])['id']}"
+    assert done(with_terms, f"{none}/terms/find", text=text)["terms"] == []
+    assert with_terms.ask("POST", "/v1/sessions/none/terms/find", {"text": text}).status == 404
+
+
 def test_a_session_keeps_to_a_glossary_as_it_is_now(with_terms: Server) -> None:
     entries = [{"source": "Commission", "target": "Behörde"}]
     pair: dict[str, Any] = {"name": "mine", "source": "en", "target": "fr", "entries": entries}

@@ -70,6 +70,14 @@ def test_a_document_is_refused_before_it_is_a_job(modelless: Server) -> None:
     assert reply.status == 501 and reply.json["error"]["code"] == "no_model"
 
 
+def test_terms_are_added_and_found(modelless: Server) -> None:
+    path = f"/v1/sessions/{post(modelless, '/v1/sessions')['id']}"
+    assert post(modelless, f"{path}/terms/find", text="The permit.")["terms"] == []
+    post(modelless, f"{path}/terms", source="permit", target="permis")
+    (hit,) = post(modelless, f"{path}/terms/find", text="Two permits.")["terms"]
+    assert (hit["targets"], hit["in_session"]) == (["permis"], True)
+
+
 def test_memories_are_looked_up_in(modelless: Server) -> None:
     (result,) = post(modelless, "/v1/memories/law/search", texts=[SRC])["results"]
     assert result["matches"][0]["tgt"] == TGT

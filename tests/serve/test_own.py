@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from tiny_model import PAIRS
 
 from tmnmt import Translator
 from tmnmt.config.options import TranslationOptions
+from tmnmt.formats.dates import iso_utc
 from tmnmt.index import MemoryIndex, build
 from tmnmt.records import json_line
 from tmnmt.segments import Segment
@@ -40,10 +42,16 @@ def refused(server: Server, path: str, status: int, **body: Any) -> str:
 
 def test_translations_are_those_of_the_command_line(served: Server, folder: Path) -> None:
     translator = Translator.load(folder / "model", [folder / "law"], TranslationOptions(threads=1))
+    with MemoryIndex.open(folder / "law") as index:
+        segments = {segment.id: segment for segment in index.segments()}
     for text in TEXTS:
         found = post(served, "/v1/translate", texts=[text], explain=True, memories=["law"])
         (line,) = (json.loads(json_line(one)) for one in translator.translate([text], explain=True))
         assert line["tokens"]
+        for match in line["matches"]:
+            segment = segments[match["id"]]
+            changed = iso_utc(segment.changed) or ""
+            match |= {"memory": "law", "user": segment.user, "changed": changed}
         expected = [{"text": line["tgt"], "segments": [line]}]
         assert found == {"model": "model", "translations": expected}
 
@@ -118,10 +126,38 @@ def test_a_memory_is_searched_and_added_to(served: Server) -> None:
     ]
     assert [one["query"] for one in found] == ["The permit is void now.", "x"]
     match = found[0]["matches"][0]
+    assert match["memory"] == "own" and match["changed"].endswith("Z")
     assert (match["id"], match["tgt"], match["document"]) == (ids[0], pair["tgt"], "a b")
     assert match["worth"] == 83 and found[1]["matches"] == []
     (one,) = post(served, "/v1/translate", texts=[pair["src"]])["translations"]
     assert one["text"] == pair["tgt"]
+    assert one["segments"][0]["matches"][0]["memory"] == "own"
+
+
+def test_a_match_tells_its_memory_and_who_changed_it(folder: Path, tmp_path: Path) -> None:
+    pair = Segment("All is void.", "Tout est nul.", user="anna", changed="2026-01-31T12:00:00Z")
+    build(tmp_path / "first", [pair], "en", "fr")
+    second = replace(pair, src="All is void now.", user="")
+    build(tmp_path / "second", [second], "en", "fr")
+    memories = [f"first={tmp_path / 'first'}", f"second={tmp_path / 'second'}:penalty=5"]
+    sessions = str(tmp_path / "sessions.db")
+    service = service_of([folder / "model"], memories, [], threads=1, sessions=sessions)
+    with serving(service) as server:
+        id = post(server, "/v1/sessions", write_to="")["id"]
+        path = f"/v1/sessions/{id}"
+        tagged = "<g1>All</g1> is void now."
+        for text, form in (("All is void.", "text"), (tagged, "xml")):
+            (answer,) = post(server, f"{path}/translate", texts=[text], format=form)["translations"]
+            found = {m["src"]: m for m in answer["segments"][0]["matches"]}
+            assert found["All is void."]["memory"] == "first"
+            assert found["All is void."]["user"] == "anna"
+            assert found["All is void."]["changed"] == "2026-01-31T12:00:00Z"
+            others = {m["memory"] for src, m in found.items() if src != "All is void."}
+            assert others <= {"second"} and (form == "text" or others)
+        post(server, f"{path}/confirm", src="A text of today.", tgt="Un texte.")
+        (answer,) = post(server, f"{path}/translate", texts=["A text of today."])["translations"]
+        (match,) = answer["segments"][0]["matches"]
+        assert (match["memory"], match["user"]) == ("", "")
 
 
 def test_memories_are_listed_and_the_others_are_not_written_to(served: Server) -> None:

@@ -66,11 +66,12 @@ class Answer(NamedTuple):
 
 class _Source(NamedTuple):
     """Where matches come from: the neighbours of segments there, which are None where it knows
-    none, and how far it is trusted. By default it is what a session has confirmed, which the user
-    has made."""
+    none, how far it is trusted, and where it lies. By default it is what a session has confirmed,
+    which the user has made."""
 
     places: FindsById | None = None
     trust: Trust = IN_FULL
+    memory: str = ""
 
 
 class _IndexFindings(NamedTuple):
@@ -294,7 +295,8 @@ class Retriever:
                 for query in of_texts
             ]
             tagged = [index_answers[query].same_source if query.text else [] for query in of_tagged]
-            sources.append(_Source(neighbours(index, queries, [*copies, *tagged]), trust))
+            places = neighbours(index, queries, [*copies, *tagged])
+            sources.append(_Source(places, trust, index.place))
         return sources
 
     def _similar(self, request: Request, findings: _Findings) -> list[Match]:
@@ -323,6 +325,7 @@ class Retriever:
             source = source_of[id(match.segment)]
             plain = _without_codes(query)
             [valued_match] = valued(plain, [match], source.places, self.penalties, source.trust)
+            valued_match = replace(valued_match, memory=source.memory)
             return self._less_for_codes(valued_match, query, source.trust)
 
         if not all(trust.is_full for trust in self.trust):
@@ -341,18 +344,12 @@ class Retriever:
             for source, index_findings in findings.answers
         ]
         as_text = [
-            match
+            (source, _tags_as_codes(query, tagged.same_source, source, self.penalties))
             for source, index_findings in findings.answers
-            if index_findings.tagged is not None
-            for match in _tags_as_codes(
-                query,
-                index_findings.tagged.same_source,
-                source.places,
-                self.penalties,
-                source.trust,
-            )
+            if (tagged := index_findings.tagged) is not None
         ]
-        best = worth_most(as_text, min_worth) or self._worth_most(query, equal_matches, min_worth)
+        coded = [match for _, matches in as_text for match in matches]
+        best = worth_most(coded, min_worth) or self._worth_most(query, equal_matches, min_worth)
         inexact_matches = list[tuple[_Source, list[Match]]]()
         if best is None or value_of(best) < FULL:
             inexact_matches += [
@@ -365,13 +362,15 @@ class Retriever:
                 best = rival
         if best is None:
             return None
-        trusts = (
-            source.trust
-            for source, matches in (*equal_matches, *inexact_matches)
+        sources = (
+            source
+            for source, matches in (*as_text, *equal_matches, *inexact_matches)
             for match in matches
             if match.segment is best.segment
         )
-        return self._less_for_codes(best, query, next(trusts, IN_FULL))
+        source = next(sources, _Source())
+        best = self._less_for_codes(best, query, source.trust)
+        return replace(best, memory=source.memory)
 
     def _worth_most(
         self, query: Query, by_source: Sequence[tuple[_Source, Sequence[Match]]], min_worth: int
@@ -455,15 +454,11 @@ def _with_tags_as_text(query: Query) -> str:
 
 
 def _tags_as_codes(
-    query: Query,
-    matches: Iterable[Match],
-    places: FindsById | None,
-    penalties: Penalties,
-    trust: Trust,
+    query: Query, matches: Iterable[Match], source: _Source, penalties: Penalties
 ) -> list[Match]:
     """The matches of `_with_tags_as_text` that have the tags of the text, as codes and with their
     worth. A catalogue that became a memory has them as text."""
-    coded = valued(query, [*map(_tagged, matches)], places, penalties, trust)
+    coded = valued(query, [*map(_tagged, matches)], source.places, penalties, source.trust)
     return [match for match in coded if has_codes(match, query.codes or ())]
 
 

@@ -144,6 +144,12 @@ class Index(Protocol):
             for query in queries
         ]
 
+    @property
+    def place(self) -> str:
+        """Where the index lies, whatever the present folder is: a path from the root, or an
+        address; "" where it lies nowhere."""
+        return ""
+
     def covering(
         self, text: str, k: int, accepts: Callable[[int], bool] = accept_always
     ) -> list[Match]:
@@ -159,12 +165,6 @@ class Index(Protocol):
 
 class WritableIndex(Index, Protocol):
     """A built index: it keeps additions for good, and is searched in more ways."""
-
-    @property
-    def place(self) -> str:
-        """Where the index lies, whatever the present folder is: a path from the root, or an
-        address."""
-        ...
 
     def restricted_to(self, conditions: Filter) -> Self:
         """The same index, of which searches find only some segments: the best of these, exactly.

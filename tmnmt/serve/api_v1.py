@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, get_args
@@ -17,8 +17,8 @@ from tmnmt.config.options import MODES
 from tmnmt.engine.confirmed import confirmable, confirmed_now
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean_name
-from tmnmt.records import alternative_record, match_record, pair_record, translation_record
-from tmnmt.segments import Alternative, ConfirmedPair, Match, Segment, Translation
+from tmnmt.records import alternative_record, pair_record
+from tmnmt.segments import Alternative, ConfirmedPair, Segment, Translation
 from tmnmt.serve.api_request import ApiRequest
 from tmnmt.serve.api_resources import (
     MANAGED,
@@ -38,6 +38,7 @@ from tmnmt.serve.fields import DOCUMENT, NAMES, SEGMENTS, TEXTS, Field, read
 from tmnmt.serve.http_error import Refused, wrong
 from tmnmt.serve.keys import Caller
 from tmnmt.serve.markup import FORMS, Form, check_tags, markup
+from tmnmt.serve.match_records import served_match, served_translation
 from tmnmt.serve.memories import Memory, count
 from tmnmt.serve.metrics import exposed
 from tmnmt.serve.modelless import no_model
@@ -48,6 +49,7 @@ from tmnmt.serve.service import Answer, Request, Service, Translated
 from tmnmt.serve.sessions import OpenSession
 from tmnmt.serve.storage.records import Entries
 from tmnmt.session import Session
+from tmnmt.terms.find import TermPlace
 
 STREAMED = 16  # texts that are translated together
 RETRY_SECONDS = 0.5  # seconds after which what was refused comes again
@@ -137,6 +139,7 @@ TERM = (
         "target", "text", "What they are translated by; empty: it is a term no more.", default=""
     ),
 )
+FIND_TERMS = (Field("text", "text", "The text, one segment, without tags.", required=True),)
 IN_SESSION = (_TEXTS, _FORM, _IGNORED, _EXPLAIN)
 STREAM = tuple(_STREAMED_TEXTS if field is _TEXTS else field for field in TRANSLATE)
 STREAM_IN_SESSION = tuple(_STREAMED_TEXTS if field is _TEXTS else field for field in IN_SESSION)
@@ -263,17 +266,20 @@ def request_of(values: Mapping[str, Any], table: Sequence[Field] = TRANSLATE) ->
     )
 
 
-def answered(answer: Answer) -> dict[str, Any]:
+def answered(answer: Answer, names: Mapping[str, str]) -> dict[str, Any]:
     """Its answer: for every text the whole, and its segments as `tmnmt translate --json` has
-    them."""
-    return {"model": answer.model.name, "translations": _texts(answer.texts)}
+    them, with the memory of each match.
+
+    answer: the translations.
+    names: the names of memories by their places."""
+    return {"model": answer.model.name, "translations": _texts(answer.texts, names)}
 
 
-def _texts(texts: Sequence[Translated]) -> list[dict[str, Any]]:
+def _texts(texts: Sequence[Translated], names: Mapping[str, str]) -> list[dict[str, Any]]:
     return [
         {
             "text": result.text,
-            "segments": [translation_record(segment) for segment in result.segments],
+            "segments": [served_translation(segment, names) for segment in result.segments],
         }
         for result in texts
     ]
@@ -281,7 +287,8 @@ def _texts(texts: Sequence[Translated]) -> list[dict[str, Any]]:
 
 async def translate(service: Service, call: ApiRequest) -> Any:
     """Translates texts, with matches, and on demand the origin of every token."""
-    return answered(await service.translate(request_of(call.body), call.caller))
+    answer = await service.translate(request_of(call.body), call.caller)
+    return answered(answer, service.memories.names)
 
 
 async def models(service: Service, call: ApiRequest) -> Any:
@@ -339,11 +346,13 @@ async def search(service: Service, call: ApiRequest) -> Any:
     memory = service.memories.get(call.path["memory"], call.caller)
     service.check_size(fields["texts"])
     results = await service.search([memory], fields["texts"], fields["k"], fields["threshold"])
-    return {"results": [_result(*entry) for entry in zip(fields["texts"], results, strict=True)]}
-
-
-def _result(query: str, matches: Sequence[Match]) -> dict[str, Any]:
-    return {"query": query, "matches": [match_record(match) for match in matches]}
+    names = service.memories.names
+    return {
+        "results": [
+            {"query": query, "matches": [served_match(match, names) for match in matches]}
+            for query, matches in zip(fields["texts"], results, strict=True)
+        ]
+    }
 
 
 async def add(service: Service, call: ApiRequest) -> Any:
@@ -405,7 +414,7 @@ async def _streamed(
         for number, part in enumerate(parts):
             if number:
                 together = await _patiently(partial(translated, part), service.limits.seconds)
-            for record in _texts(together):
+            for record in _texts(together, service.memories.names):
                 yield event("translation", {"index": count, **record})
                 count += 1
             await asyncio.sleep(0)  # texts that are empty wait for nothing, and others are waiting
@@ -483,7 +492,9 @@ async def in_session(service: Service, call: ApiRequest) -> Any:
     open_session, asks = await _in_session(service, call)
     return {
         "model": open_session.model.name,
-        "translations": _texts(await service.in_session(open_session, asks)),
+        "translations": _texts(
+            await service.in_session(open_session, asks), service.memories.names
+        ),
     }
 
 
@@ -522,7 +533,8 @@ async def complete(service: Service, call: ApiRequest) -> Any:
         read_as = markup(text, form)
         targets = [Text(translation.tgt, translation.tgt_codes)] if read_as.sources else []
         output = read_as.filled(targets)
-    return {"model": model.name, "text": output} | translation_record(translation)
+    record = served_translation(translation, service.memories.names)
+    return {"model": model.name, "text": output} | record
 
 
 async def alternatives(service: Service, call: ApiRequest) -> Any:
@@ -634,12 +646,44 @@ async def add_session_term(service: Service, call: ApiRequest) -> Any:
     fields = read(call.body, TERM)
     service.check_lengths([fields["source"], fields["target"]])
     open_session = await service.session(call.path["session"], call.caller)
-    model = open_session.model
-    if not model.translates:
-        raise no_model()
-    texts = fields["source"], fields["target"]
-    add = partial(service.terms.add_in_session, open_session.id, model.languages, *texts)
+    pair, texts = open_session.model.languages, (fields["source"], fields["target"])
+    add = partial(service.terms.add_in_session, open_session.id, pair, *texts)
     return _terms(await service.write(lambda: add(call.caller)))
+
+
+async def find_session_terms(service: Service, call: ApiRequest) -> Any:
+    """The terms that stand in a text: those that were added in the session, and those of its lists.
+    Each has `source`, the place `start` and `end` in the text, in characters,
+    `targets`, one of which is to stand for it, `forbidden`, `note`, `context`, and `in_session`,
+    whether it was added in the session."""
+    fields = read(call.body, FIND_TERMS)
+    service.check_lengths([fields["text"]])
+    open_session = await service.session(call.path["session"], call.caller)
+
+    def find() -> tuple[list[TermPlace], set[str]]:
+        entries = service.terms.session_entries(open_session.id, call.caller)
+        names = service.terms.in_session(open_session.id, open_session.setup.terms, call.caller)
+        places = service.terms.find(
+            fields["text"], open_session.model.languages, names, call.caller
+        )
+        return places, {source.casefold() for source, _ in entries}
+
+    places, added = await service.in_thread(find)
+    return {"terms": [_term_place(place, added) for place in places]}
+
+
+def _term_place(place: TermPlace, added: Collection[str]) -> dict[str, Any]:
+    term = place.term
+    return {
+        "source": term.source,
+        "start": place.start,
+        "end": place.end,
+        "targets": [term.source] if term.verbatim else list(term.targets),
+        "forbidden": list(term.forbidden),
+        "note": term.note,
+        "context": term.context,
+        "in_session": term.source.casefold() in added,
+    }
 
 
 def _terms(entries: Entries) -> dict[str, Any]:
@@ -751,6 +795,13 @@ API_V1 = Dialect(
             "translate",
             TERM,
             keeps=True,
+        ),
+        Route(
+            "POST",
+            "/v1/sessions/{session}/terms/find",
+            find_session_terms,
+            "translate",
+            FIND_TERMS,
         ),
         Route("GET", "/v1/sessions/{session}/confirmed", confirmed, "translate"),
         Route("GET", "/v1/sessions/{session}/save", save, "translate"),

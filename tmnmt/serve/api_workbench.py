@@ -69,7 +69,7 @@ async def concordance(service: Service, call: ApiRequest) -> Any:
 
 
 def _occurrence(occurrence: Occurrence) -> dict[str, Any]:
-    names = ("id", "src", "tgt", "document", "changed")
+    names = ("id", "src", "tgt", "document", "user", "changed")
     return {name: getattr(occurrence.segment, name) for name in names} | {
         "places": occurrence.places
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tmnmt.errors import UsageError
@@ -151,6 +151,11 @@ class Memories:
     def __iter__(self) -> Iterator[Memory]:
         return iter(self._memories.values())
 
+    @property
+    def names(self) -> dict[str, str]:
+        """The names of all memories, by the places where they lie."""
+        return {memory.index.place: memory.name for memory in self}
+
     def visible(self, caller: Caller) -> list[Memory]:
         """The memories that a caller sees.
 
@@ -227,10 +232,15 @@ def matches_of(
         search_by_worth(memory.index, queries, k, threshold, trust=memory.trust)
         for memory in memories
     ]
-    return [
-        distinct(most_worth([m for answer in answers for m in answer[index]], k * len(answers)))[:k]
-        for index in range(len(texts))
-    ]
+    results = list[list[Match]]()
+    for row in range(len(texts)):
+        matches = [
+            replace(match, memory=memory.index.place)
+            for memory, answer in zip(memories, answers, strict=True)
+            for match in answer[row]
+        ]
+        results.append(distinct(most_worth(matches, k * len(answers)))[:k])
+    return results
 
 
 def standing(memory: Memory, phrase: Phrase, k: int) -> list[Occurrence]:

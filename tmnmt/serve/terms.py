@@ -8,7 +8,7 @@ import json
 import threading
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from tmnmt.serve.keys import NAME, NAMES, Caller
 from tmnmt.serve.languages import Language, distance, language
 from tmnmt.serve.storage.base import GlossaryStorage
 from tmnmt.serve.storage.records import Dictionary, Entries, Glossary
-from tmnmt.terms.find import Finder
+from tmnmt.terms.find import Finder, TermPlace
 from tmnmt.terms.reading import read_terms
 from tmnmt.terms.term import Term, form, merged
 from tmnmt.terms.term_list import TermList
@@ -83,15 +83,23 @@ def _serves(served: Pair, requested: Pair) -> bool:
     )
 
 
+@dataclass
+class _TermSet:
+    """Lists that are used together: what finds their terms, how many terms there are, and the set
+    made ready for models, by the model's hash and whether a given form must come."""
+
+    finder: Finder
+    size: int
+    ready: dict[tuple[str, bool], TermList] = field(default_factory=dict)
+
+
 class TermLists:
-    """All of them, and for every model those made ready that were used last."""
+    """All of them, and those made ready that were used last."""
 
     def __init__(self, served: Sequence[Served], storage: GlossaryStorage) -> None:
         self._served = {term_list.name: term_list for term_list in served}
         self._storage = storage
-        self._ready_lists: dict[object, TermList] = {}
-        self._sizes: dict[object, int] = {}
-        self._size = 0  # terms of all of them
+        self._sets: dict[object, _TermSet] = {}
         self._lock = threading.Lock()
 
     @property
@@ -128,31 +136,53 @@ class TermLists:
         if not names:
             return None
         lists = self._lists(names, pair, caller)
-        key = translator.model_hash, pair, hard, tuple(version for version, _ in lists)
         with self._lock:
-            if key not in self._ready_lists:
-                size = sum(len(terms) for _, terms in lists)
-                while len(self._ready_lists) >= CACHE_SIZE or (
-                    self._ready_lists and self._size + size > MOST_MADE
-                ):
-                    oldest = next(iter(self._ready_lists))
-                    del self._ready_lists[oldest]
-                    self._size -= self._sizes.pop(oldest)
-                self._size, self._sizes[key] = self._size + size, size
-                self._ready_lists[key] = TermList(
-                    Finder(_joined(names, [terms for _, terms in lists])),
+            term_set = self._set_of(names, pair, lists)
+            key = translator.model_hash, hard
+            if key not in term_set.ready:
+                term_set.ready[key] = TermList(
+                    term_set.finder,
                     translator.vocab,
                     hard,
                     translator.tgt_lang,
                     translator.src_lang,
                 )
-            return self._ready_lists[key]
+            return term_set.ready[key]
+
+    def find(self, text: str, pair: Pair, names: Sequence[str], caller: Caller) -> list[TermPlace]:
+        """The terms of these lists that stand in a text, in its order (`Finder.find`). No model is
+        needed. Raises Refused as `ready` does."""
+        if not names:
+            return []
+        lists = self._lists(names, pair, caller)
+        with self._lock:
+            finder = self._set_of(names, pair, lists).finder
+        return finder.find(text)
+
+    def _set_of(
+        self, names: Sequence[str], pair: Pair, lists: Sequence[tuple[str, Sequence[Term]]]
+    ) -> _TermSet:
+        """These lists, made ready now or before. The sets that were made first are forgotten where
+        there are too many."""
+        key = pair, tuple(version for version, _ in lists)
+        if key not in self._sets:
+            size = sum(len(terms) for _, terms in lists)
+            while len(self._sets) >= CACHE_SIZE or (
+                self._sets
+                and sum(term_set.size for term_set in self._sets.values()) + size > MOST_MADE
+            ):
+                del self._sets[next(iter(self._sets))]
+            finder = Finder(_joined(names, [terms for _, terms in lists]))
+            self._sets[key] = _TermSet(finder, size)
+        return self._sets[key]
 
     def keeps(self, terms: TermList | None) -> bool:
         """Whether a list is among those that were used last; None is."""
         with self._lock:
             return terms is None or any(
-                terms is ready_list for ready_list in self._ready_lists.values()
+                terms is ready_list
+                for term_set in self._sets.values()
+                for ready_list in term_set.ready.values()
             )
 
     def _lists(
