@@ -30,6 +30,15 @@ UNTIL_QUIET = """new Promise((done) => {
 SECONDS = 120  # that an answer may take on a busy machine
 UNTIL = 60  # seconds that a page may take for one thing there
 INSTALL = "apt-get install -y --no-install-recommends chromium"
+_CODES = {  # of keys that a browser does something with itself
+    "Backspace": 8,
+    "Tab": 9,
+    "Enter": 13,
+    "Escape": 27,
+    "End": 35,
+    "ArrowLeft": 37,
+    "ArrowRight": 39,
+}
 
 
 def chromium() -> str | None:
@@ -129,7 +138,7 @@ class Browser:
         """A key that is held until it has come so many times: all but the first are repeats."""
         text = {"text": "\r"} if key == "Enter" and not held else {}
         command = {"commands": ["undo"]} if (key, *held) == ("z", "Control") else {}
-        code = {"Tab": 9, "Enter": 13, "Escape": 27, "End": 35}.get(key, 0)
+        code = _CODES.get(key, 0)
         modifiers = sum({"Alt": 1, "Control": 2, "Shift": 8}[name] for name in held)
         down = [("keyDown", text | command | {"autoRepeat": again > 0}) for again in range(times)]
         for kind, more in (*down, ("keyUp", {})):

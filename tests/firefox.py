@@ -27,9 +27,14 @@ _KEYS = {  # as WebDriver names them
     "Tab": "\ue004",
     "Enter": "\ue006",
     "Escape": "\ue00c",
+    "ArrowLeft": "\ue012",
     "ArrowUp": "\ue013",
+    "ArrowRight": "\ue014",
     "ArrowDown": "\ue015",
+    "Backspace": "\ue003",
     "End": "\ue010",
+    "F8": "\ue038",
+    "F9": "\ue039",
 }
 _PREFERENCES = {
     "browser.shell.checkDefaultBrowser": False,

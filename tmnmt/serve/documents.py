@@ -90,8 +90,8 @@ class Document(ABC):
 
 def segments(upload: Upload) -> dict[str, Any]:
     """{"kind", "sentences", "segments": [{"source", "target", "state", "confirmation", "document",
-    "id", "context", "plural", "notes", "problem"}]}: texts as XML with short tags
-    (`tmnmt.serve.tagged`).
+    "id", "context", "plural", "notes", "problem", "markup"}]}: texts as XML with short tags
+    (`tmnmt.serve.tagged`), and what each tag is in the file.
 
     upload: the file.
 
@@ -157,6 +157,7 @@ def _record(name: str, unit: Unit) -> dict[str, Any]:
         "plural": unit.plural,
         "notes": list(unit.notes),
         "problem": unit.problem,
+        "markup": tags.markup,
     }
 
 

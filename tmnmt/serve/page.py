@@ -21,10 +21,11 @@ _TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
+    ".ttf": "font/ttf",
 }
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
 _HEADERS = {
@@ -57,7 +58,7 @@ async def address(service: Service, call: ApiRequest) -> Any:
 
 
 async def part(service: Service, call: ApiRequest) -> Any:
-    """A style, a script or a picture of these pages."""
+    """A style, a script, a picture or a font of these pages."""
     return file_of_page(call.path["name"])
 
 

@@ -19,6 +19,7 @@ from tmnmt.codes.tree import tree
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.serve.http_error import wrong
 
+MARKUP = 200  # characters of a code that are told
 _TAG = re.compile(r"<[^<>]*>")
 
 
@@ -42,6 +43,11 @@ class Tags:
     def source(self) -> str:
         """The source with its tags."""
         return _render(self._source, [name for name, _ in self._of_source])
+
+    @property
+    def markup(self) -> dict[str, str]:
+        """What each tag is in the file: its markup, of which the beginning where it is long."""
+        return {name: code.markup[:MARKUP] for name, code in self._codes.items()}
 
     def target(self, target: Text) -> str:
         """A target with its tags: those of the source where the codes are the same.

@@ -2,6 +2,7 @@
 
 import {Actions} from "./actions.js";
 import {get} from "./api.js";
+import {chipsOf} from "./chips.js";
 import "./column.js";
 import "./confirm.js";
 import {Copy} from "./copy.js";
@@ -15,6 +16,7 @@ import {Problems} from "./problems.js";
 import {happen, isOpen, restore, segment, stateOf, textOf} from "./segments.js";
 import {prepare} from "./start.js";
 import "./suggestion.js";
+import "./tags.js";
 import {shown, tagsOf} from "./texts.js";
 
 const $ = (id) => document.getElementById(id);
@@ -26,7 +28,7 @@ class Desk {
     this.open = null;
     this.copy = null;
     this.problems = new Problems($("problem"));
-    this.editor = new Editor($("target"), $("ghost"), $("room"), () => this._typed());
+    this.editor = new Editor($("target"), $("ghost"), $("room"), () => this._typed(), (text) => this.say(text));
     this._listeners = new Listeners();
     this._actions = new Actions(() => this.open !== null && !this.isModal, () => this._field());
     this._list = null;
@@ -47,7 +49,7 @@ class Desk {
   get isModal() { return document.querySelector("dialog[open]") !== null; }
 
   /** What is marked in the field. */
-  get selected() { return this.editor.text.slice(this.editor.field.selectionStart, this.editor.field.selectionEnd).trim(); }
+  get selected() { return this.editor.selected.trim(); }
 
   get _isUnsaved() { return this.open && (this.open.changed || this.open.storing > 0 || this.open.lost || this.open.sending.size > 0); }
 
@@ -139,7 +141,6 @@ class Desk {
     row.firstElementChild.ariaCurrent = "true";
     row.append($("work"));
     $("work").hidden = false;
-    $("source").textContent = shown(unit.source);
     this.fill(unit);
     this.editor.field.readOnly = unit.state === "locked";
     this.tell("at", {at});
@@ -171,7 +172,7 @@ class Desk {
   show(isShown) { this._list.show(isShown); }
 
   /** Puts a segment's text into the field. */
-  fill(unit) { this.editor.open(textOf(unit), shown(unit.source)); }
+  fill(unit) { this.editor.open(textOf(unit), shown(unit.source), chipsOf(unit)); }
 
   /** Puts words where the caret is, as if they were typed. */
   insert(text) {

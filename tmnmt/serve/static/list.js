@@ -1,7 +1,9 @@
 // The list of segments. Rows stand in blocks; a block that is far from view has no rows yet, and one that is out of view
 // costs nothing but its block.
 
+import {chipsOf} from "./chips.js";
 import {el, text as paragraph} from "./elements.js";
+import {drawnTags} from "./marks.js";
 import {stateOf, textOf} from "./segments.js";
 import {shown} from "./texts.js";
 
@@ -97,7 +99,7 @@ export class SegmentList {
     number.type = "button";
     number.tabIndex = -1;
     const {source, target} = this._languages;
-    const [said, written] = [paragraph("p", source, shown(this._units[at].source)), paragraph("p", target)];
+    const [said, written] = [paragraph("p", source, ...this._drawn(at, shown(this._units[at].source))), paragraph("p", target)];
     said.classList.add("source");
     written.classList.add("target");
     const row = el("div", "row", number, el("div", "texts", said, written), el("span", "state"));
@@ -109,11 +111,13 @@ export class SegmentList {
     return row;
   }
 
+  _drawn(at, text) { return drawnTags(text, chipsOf(this._units[at])); }
+
   _draw(row, at) {
     const unit = this._units[at], state = stateOf(unit);
     row.dataset.state = state;
     row.toggleAttribute("data-checks", unit.checks.length > 0);
-    row.querySelector(".target").textContent = textOf(unit);
+    row.querySelector(".target").replaceChildren(...this._drawn(at, textOf(unit)));
     const signs = [SIGNS[state], unit.checks.length ? "!" : "", Object.keys(unit.others).length ? "⇄" : ""];
     row.querySelector(".state").textContent = signs.filter(Boolean).join("");
     const more = unit.checks.length ? ", the checks found something" : "";

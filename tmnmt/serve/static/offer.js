@@ -1,6 +1,7 @@
 // The suggestion word by word, where each comes from, and the matches.
 
 import {el, text} from "./elements.js";
+import {drawnTags} from "./marks.js";
 import {diff, plain, shown, traced} from "./texts.js";
 
 const FROM = {
@@ -88,12 +89,12 @@ function isUnsure({tokens, confidence}, origin, probability) {
 const place = (match) => (match.own ? ", confirmed here" : match.document ? `, ${match.document}` : "");
 const worth = (match) => (match.worth === undefined ? per(match.score) : `${match.worth} %`);
 
-/** Draws the words; `told`: called with what is said of one that is pointed at, "" of none;
-    `take`: with the text up to one that is chosen. */
-export function drawWords(to, offer, told, take) {
+/** Draws the words with the tags of a segment as chips; `told`: called with what is said of one that is pointed at, "" of
+    none; `take`: with the text up to one that is chosen. */
+export function drawWords(to, offer, chips, told, take) {
   let before = "";
   const made = offer.words.flatMap((word, at) => {
-    const one = el("span", `word ${word.origin}${word.unsure ? " unsure" : ""}`, word.text);
+    const one = el("span", `word ${word.origin}${word.unsure ? " unsure" : ""}`, ...drawnTags(word.text, chips));
     before += word.blank + word.text;
     const upTo = before;
     one.role = "button";

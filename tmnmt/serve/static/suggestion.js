@@ -2,6 +2,7 @@
 
 import {post} from "./api.js";
 import {checkLine} from "./checks.js";
+import {chipsOf} from "./chips.js";
 import {el} from "./elements.js";
 import {Offer, drawWords} from "./offer.js";
 import {panel} from "./panels.js";
@@ -142,7 +143,7 @@ class Suggestion {
       $("origin").textContent = what || this.offer?.whole || "";
       if (this.offer) desk.tell("word", {word});
     };
-    drawWords($("offer"), offer, tell, (text) => desk.editor.replace(text));
+    drawWords($("offer"), offer, chipsOf(unit), tell, (text) => desk.editor.replace(text));
     desk.tell("offer", {offer, goesOn});
     tell("");
     const {low} = offer.segment;

@@ -1,0 +1,246 @@
+"""The field in which a translation is written: tags as chips, in Chromium and in Firefox, and what
+of it needs no page, in Node."""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser import Browser
+from chip_signs import signs
+from firefox import Firefox
+from places import ROOT
+from required import absent
+from serving import Server, tiny_server
+
+Page = Browser | Firefox
+FIELD = "document.getElementById('target')"
+TAGS = ("<g1>", "</g1>", "<x3/>")
+AT = "document.querySelector('.active .number')?.textContent === '{}'"
+OFFERED = "document.querySelector('#offer .word')"
+
+
+@pytest.fixture(params=["browser", "firefox"])
+def page(request: pytest.FixtureRequest) -> Page:
+    found: Page = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture(scope="module")
+def quiet(folder: Path) -> Iterator[Server]:
+    """A server whose sessions write to no memory."""
+    with tiny_server(folder, ("law=law",)) as server:
+        yield server
+
+
+def test_the_field_without_a_page() -> None:
+    node = shutil.which("node")
+    if node is None:
+        absent("node", "no Node is installed: apt-get install -y --no-install-recommends nodejs")
+    done = subprocess.run(
+        [node, "--test", str(Path(__file__).with_name("field.test.js"))],
+        env=os.environ | {"TMNMT_PAGE": str(ROOT / "tmnmt" / "serve" / "static")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "# fail 0" in done.stdout and "# pass 0" not in done.stdout
+
+
+def begin(page: Page, server: Server, *sources: str) -> None:
+    """A PO file of these messages, which is chosen as by hand."""
+    blocks = [f'msgid {json.dumps(source)}\nmsgstr ""\n' for source in sources]
+    po = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n' + "\n".join(blocks)
+    page.open(server.url + "/")
+    page.until("document.getElementById('pair').options.length")
+    page.run(
+        "(() => { const chosen = new DataTransfer();"
+        f" chosen.items.add(new File([{json.dumps(po)}], 'a.po'));"
+        " document.getElementById('file').files = chosen.files;"
+        " document.getElementById('go').click(); })()"
+    )
+    page.until(f"{AT.format(1)} && {OFFERED}")
+
+
+def field(page: Page) -> str:
+    return str(page.run(f"{FIELD}.value"))
+
+
+def select(page: Page, start: int, end: int) -> None:
+    page.run(f"({FIELD}.focus(), {FIELD}.setSelectionRange({start}, {end}))")
+
+
+def clipboard(page: Page, kind: str, text: str = "") -> str:
+    """What is on it after such an event, which has this text."""
+    return str(
+        page.run(
+            "(() => { const held = new DataTransfer();"
+            f" held.setData('text/plain', '{text}');"
+            f" const event = new ClipboardEvent('{kind}', {{clipboardData: held, data: '{text}',"
+            " dataType: 'text/plain', cancelable: true});"
+            f" {FIELD}.dispatchEvent(event);"
+            " return event.clipboardData.getData('text/plain'); })()"
+        )
+    )
+
+
+TAGGED = "All is <b>void</b> on <br/> it."
+
+
+def test_tags_are_chips_that_say_what_they_are(page: Page, quiet: Server) -> None:
+    begin(page, quiet, TAGGED)
+    chips = "[...document.querySelectorAll('#source .chip')]"
+    assert page.run(f"{chips}.map((one) => one.textContent)") == list(TAGS)
+    assert page.run(f"{chips}.map((one) => one.ariaLabel)") == [
+        "start of tag 1: <b>",
+        "end of tag 1: </b>",
+        "tag 3: <br/>",
+    ]
+    assert page.run(f"{chips}[0].title") == "start of tag 1: <b>"
+    page.type("Tout <g1>")  # a tag that is written out becomes a chip
+    assert field(page) == signs("Tout <g1>", *TAGS)
+    inside = "document.querySelector('#ghost .chip.signs')"
+    assert page.run(f"{inside}.dataset.label") == "1›"
+    width, size = page.run(
+        f"[{inside}.getClientRects()[0].width, parseFloat(getComputedStyle({FIELD}).fontSize)]"
+    )
+    assert abs(width - 1.7 * size) < 1  # as the font has it: it is loaded
+    x, y = page.run(f"(r => [r.x + r.width / 2, r.y + r.height / 2])({inside}.getClientRects()[0])")
+    page.run(
+        f"{FIELD}.dispatchEvent(new PointerEvent('pointermove', {{clientX: {x}, clientY: {y}}}))"
+    )
+    assert page.run(f"{FIELD}.title") == "start of tag 1: <b>"
+
+
+def test_a_chip_is_moved_over_and_deleted_as_one_sign(page: Page, quiet: Server) -> None:
+    begin(page, quiet, TAGGED)
+    page.type("A")
+    page.press("F8")
+    page.type("B")
+    assert field(page) == signs("A<g1>B", *TAGS)
+    page.press("ArrowLeft")
+    page.press("ArrowLeft")
+    assert page.run(f"{FIELD}.selectionStart") == 1
+    page.until("document.getElementById('said').textContent === 'start of tag 1: <b>'")
+    page.press("ArrowRight")
+    page.press("Backspace")
+    assert field(page) == "AB"
+    page.press("z", "Control")
+    assert field(page) == signs("A<g1>B", *TAGS)
+
+
+def test_the_missing_tags_come_by_one_key(page: Page, quiet: Server) -> None:
+    begin(page, quiet, TAGGED)
+    page.type("a")
+    for expected in ("a<g1>", "a<g1></g1>", "a<g1></g1><x3/>", "a<g1></g1><x3/>"):
+        page.press("F8")
+        assert field(page) == signs(expected, *TAGS)
+    assert page.run("document.getElementById('tag').disabled") is True
+    for expected in ("a<g1></g1>", "a<g1>", "a"):
+        page.press("z", "Control")
+        assert field(page) == signs(expected, *TAGS)
+    page.type(" b")
+    select(page, 2, 3)
+    page.press("F8")
+    assert field(page) == signs("a <g1>b</g1>", *TAGS)
+    page.press("z", "Control")
+    assert field(page) == "a b"
+    page.press("End")
+    page.run("document.querySelectorAll('#source .chip')[2].click()")
+    assert field(page) == signs("a b<x3/>", *TAGS)
+
+
+def test_a_tag_that_was_typed_is_one_undo_away(page: Page, quiet: Server) -> None:
+    begin(page, quiet, TAGGED)
+    page.type("A <x3/>")
+    assert field(page) == signs("A <x3/>", *TAGS)
+    page.press("z", "Control")
+    assert field(page) == "A <x3/>"
+    assert page.run(f"{FIELD}.selectionStart === {FIELD}.selectionEnd") is True
+    page.type("B")  # it is a tag of this segment, whatever is typed on
+    assert field(page) == signs("A <x3/>B", *TAGS)
+
+
+def test_chips_are_copied_as_tags_and_pasted_as_chips(page: Page, quiet: Server) -> None:
+    begin(page, quiet, TAGGED)
+    page.type("a <g1>b</g1> c")
+    select(page, 2, 8)
+    assert clipboard(page, "cut") == "<g1>b</g1> "
+    assert field(page) == "a c"
+    clipboard(page, "paste", "x <g1>b</g1>\\n")
+    assert field(page) == signs("a x <g1>b</g1> c", *TAGS)
+    page.press("z", "Control")
+    assert field(page) == "a c"
+
+
+def test_the_suggestion_goes_on_behind_chips(page: Page, quiet: Server) -> None:
+    begin(page, quiet, TAGGED)
+    offered = str(page.run("document.getElementById('offer').textContent"))
+    assert "<g1>" in offered
+    held = signs(offered, *TAGS)
+    assert page.run("document.querySelector('#ghost .rest').textContent") == held
+    for _ in range(len(offered.split()) + 2):
+        page.press("Tab")
+    assert field(page) == held
+    shown = "document.querySelector('.active .target').textContent"
+    assert page.run(shown) == offered
+
+
+def test_a_wrong_chip_is_marked(page: Page, quiet: Server) -> None:
+    begin(page, quiet, TAGGED)
+    page.type("a <x3/> <x3/>")
+    wrong = "[...document.querySelectorAll('#ghost .chip')].map((one) => one.matches('.wrong'))"
+    assert page.run(wrong) == [False, True]
+
+
+def test_the_field_is_as_high_as_what_is_drawn_behind_it(page: Page, quiet: Server) -> None:
+    """So that chips stand where the caret goes, in all lines."""
+    begin(page, quiet, TAGGED)
+    page.type("<g1>" + "Tout est nul <x3/> et vide</g1>. " * 12)
+    page.press("Escape")
+    height = f"document.getElementById('ghost').scrollHeight - {FIELD}.scrollHeight"
+    assert abs(page.run(height)) <= 1
+
+
+def test_an_input_method_is_left_alone(browser: Browser, quiet: Server) -> None:
+    begin(browser, quiet, TAGGED)
+    browser.press("F8")
+    for composed in ("に", "にほ", "日本", "日本<x3/>"):
+        end = len(composed)
+        browser.send("Input.imeSetComposition", text=composed, selectionStart=end, selectionEnd=end)
+        assert field(browser) == signs("<g1>", *TAGS) + composed
+        assert browser.run("document.querySelector('#ghost span').textContent") == field(browser)
+    browser.send("Input.insertText", text="日本")  # what was composed is chosen
+    assert field(browser) == signs("<g1>日本", *TAGS)
+    browser.press("F8")
+    browser.type("e\u0301")
+    assert field(browser) == signs("<g1>日本</g1>e\u0301", *TAGS)
+
+
+def test_what_is_typed_breaks_as_in_the_field(page: Page, quiet: Server) -> None:
+    """Whatever stands in grey behind it."""
+    begin(page, quiet, TAGGED)
+    typed = "document.querySelector('#ghost span')"
+    page.run(f"{typed}.parentElement.parentElement.style.maxWidth = '12em'")
+    page.press("Tab")
+    for _ in range(3):
+        page.press("Tab")
+        lines = f"new Set([...{typed}.getClientRects()].map((one) => one.top)).size"
+        before = page.run(f"[{typed}.textContent, {lines}]")
+        assert len(page.run("document.querySelector('#ghost .rest').textContent")) > 1
+        page.press("Escape")
+        assert page.run(f"[{typed}.textContent, {lines}]") == before
+        page.type(" ")
+        page.press("Backspace")
+
+
+def test_the_font_is_what_its_script_writes() -> None:
+    script = runpy.run_path(str(ROOT / "scripts" / "chip_font.py"))
+    written = ROOT / "tmnmt" / "serve" / "static" / "chips.ttf"
+    assert script["font"]() == written.read_bytes()
