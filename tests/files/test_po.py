@@ -534,3 +534,13 @@ def test_a_message_is_finished_when_the_form_that_it_lacked_is_filled(tmp_path: 
     file = po(tmp_path, body)
     assert body_of(filled(file, "b")) == "#, fuzzy\n" + body.replace('"x"', '"b"')
     assert body_of(filled(file, None, "bs")) == body.replace('""', '"bs"')
+
+
+def test_a_flag_says_how_long_a_translation_may_be(tmp_path: Path) -> None:
+    body = (
+        '#, c-format, max-length:12\nmsgid "One %s."\nmsgstr ""\n\n'
+        '#, max-length:x\nmsgid "Two."\nmsgstr ""\n\n'
+        '#, max-length:7\nmsgid "Three."\nmsgid_plural "Many."\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    )
+    (document,) = po(tmp_path, body).documents()
+    assert [unit.max_length for unit in document.units] == [12, None, 7, 7]

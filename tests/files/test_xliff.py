@@ -760,3 +760,14 @@ def test_the_namespace_says_the_version_where_nothing_else_does(tmp_path: Path) 
     path.write_text(path.read_text().replace(":1.2", ":3.0"))
     with pytest.raises(FormatError, match=r"XLIFF version '3.0'"):
         open_translatable(path)
+
+
+def test_characters_that_a_translation_may_have_are_read(tmp_path: Path) -> None:
+    widths = ('maxwidth="12" size-unit="char"', 'maxwidth="12"', 'maxwidth="-1" size-unit="char"')
+    written = "".join(
+        f'<trans-unit id="{n}" {width}><source>One</source></trans-unit>'
+        for n, width in enumerate(widths)
+    )
+    file = open_translatable(saved(tmp_path, of_units(written)))
+    # the unit is otherwise the pixel
+    assert [unit.max_length for unit in units_of(file)] == [12, None, None]

@@ -202,13 +202,13 @@ def test_a_format_that_is_not_read_is_no_text_unless_the_request_says_so(
 
 
 def test_each_tag_says_what_it_is_in_the_file(served: Server) -> None:
-    page = f'<p>All is <b title="{"x" * 300}">void</b> on<br/>it.</p>'
+    page = f'<p>All is <b class="{"x" * 300}">void</b> on<br/>it.</p>'
     (one,) = post(served, "/v1/documents/segments", name="a.html", content=coded(page))["segments"]
     assert one["source"] == "All is <g1>void</g1> on <x3/>it."
     told = one["markup"]
     assert list(told) == ["<g1>", "</g1>", "<x3/>"]
     assert (told["</g1>"], told["<x3/>"]) == ("</b>", "<br/>")
-    assert told["<g1>"] == ('<b title="' + "x" * 300)[:200]
+    assert told["<g1>"] == ('<b class="' + "x" * 300)[:200]
 
 
 def test_a_segment_that_is_nested_too_deep_is_locked_with_the_reason(served: Server) -> None:

@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from axe import axe, serious
 from browser import Browser
 from chip_signs import signs
 from firefox import Firefox
 from places import ROOT
 from required import absent
 from serving import Server, tiny_server
+from slow_line import Line
 
 Page = Browser | Firefox
 FIELD = "document.getElementById('target')"
@@ -39,6 +41,18 @@ def quiet(folder: Path) -> Iterator[Server]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def line() -> Line:
+    return Line()
+
+
+@pytest.fixture(scope="module")
+def slow(folder: Path, line: Line) -> Iterator[Server]:
+    """A server at the end of the line."""
+    with tiny_server(folder, ("law=law",), between=line.between) as server:
+        yield server
+
+
 def test_the_field_without_a_page() -> None:
     node = shutil.which("node")
     if node is None:
@@ -53,9 +67,10 @@ def test_the_field_without_a_page() -> None:
     assert "# fail 0" in done.stdout and "# pass 0" not in done.stdout
 
 
-def begin(page: Page, server: Server, *sources: str) -> None:
-    """A PO file of these messages, which is chosen as by hand."""
-    blocks = [f'msgid {json.dumps(source)}\nmsgstr ""\n' for source in sources]
+def begin(page: Page, server: Server, *sources: str, flags: str = "") -> None:
+    """A PO file of these messages, which is chosen as by hand; `flags`: of the first."""
+    blocks = [f'msgid {json.dumps(source, ensure_ascii=False)}\nmsgstr ""\n' for source in sources]
+    blocks[0] = f"#, {flags}\n{blocks[0]}" if flags else blocks[0]
     po = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n' + "\n".join(blocks)
     page.open(server.url + "/")
     page.until("document.getElementById('pair').options.length")
@@ -244,3 +259,152 @@ def test_the_font_is_what_its_script_writes() -> None:
     script = runpy.run_path(str(ROOT / "scripts" / "chip_font.py"))
     written = ROOT / "tmnmt" / "serve" / "static" / "chips.ttf"
     assert script["font"]() == written.read_bytes()
+
+
+def test_signs_that_nobody_sees_are_inserted_and_shown(page: Page, quiet: Server) -> None:
+    begin(page, quiet, TAGGED.replace("it.", "it\u00a0:"))
+    page.type("a")
+    page.press(" ", "Control", "Shift")
+    assert field(page) == "a\u00a0"
+    for letter, name in (("n", "narrow no-break space"), ("t", "soft hyphen"), ("r", "right-to")):
+        page.press("F9")
+        assert page.run("document.getElementById('signs').open") is True
+        assert name in str(page.run("document.getElementById('signs').textContent"))
+        page.press(letter)
+        page.until("!document.getElementById('signs').open")
+    page.until(f"{FIELD}.value.length === 5")
+    assert field(page) == "a\u00a0\u202f\u00ad\u200f"
+    assert page.run("document.activeElement.id") == "target"
+    page.press("z", "Control")
+    assert field(page) == "a\u00a0\u202f\u00ad"
+    marks = "[...document.querySelectorAll('#ghost span .sign')].map((one) => one.dataset.mark)"
+    assert page.run(marks) == []
+    page.run("document.getElementById('invisible').click()")
+    assert page.run(marks) == ["°", "˚", "¬"]
+    source = "[...document.querySelectorAll('#source .sign')].map((one) => one.dataset.told ?? '')"
+    assert [name for name in page.run(source) if name] == ["no-break space"]
+    page.run("document.getElementById('invisible').click()")
+    assert page.run(marks) == [] == page.run(source)
+
+
+def test_an_isolate_stands_around_what_is_selected(page: Page, quiet: Server) -> None:
+    begin(page, quiet, TAGGED)
+    page.type("abc")
+    select(page, 1, 2)
+    page.press("F9")
+    page.press("i")
+    page.until(f"{FIELD}.value.length === 5")
+    assert field(page) == "a\u2068b\u2069c"
+    page.press("z", "Control")
+    assert field(page) == "abc"
+
+
+def test_quotes_are_those_of_the_language_and_one_undo_away(page: Page, quiet: Server) -> None:
+    begin(page, quiet, TAGGED)
+    page.type('"a"')
+    assert field(page) == '"a"'  # as long as nobody wants them
+    page.run(f"{FIELD}.select()")
+    page.run("document.getElementById('typographic').click()")
+    page.run(f"{FIELD}.focus()")
+    page.type('X "oui" l\'')
+    assert field(page) == "X «\u00a0oui\u00a0» l’"
+    page.press("z", "Control")
+    assert field(page) == "X «\u00a0oui\u00a0» l'"
+    page.type('eau "')
+    assert field(page) == "X «\u00a0oui\u00a0» l'eau «\u00a0"
+    page.press("z", "Control")
+    page.type("5")
+    assert field(page) == "X «\u00a0oui\u00a0» l'eau \"5"
+    page.run("document.getElementById('typographic').click()")
+    page.run(f"{FIELD}.focus()")
+    page.type("'\"")
+    assert field(page).endswith("5'\"")
+
+
+def test_the_limit_of_length_is_shown_while_typing(page: Page, quiet: Server) -> None:
+    begin(page, quiet, TAGGED, "All is void.", flags="max-length:6")
+    shown = "document.getElementById('length').textContent"
+    page.type("é𝒳<x3/>")
+    assert page.run(shown) == "2 of 6 characters"  # tags are none
+    page.type("abcde")
+    assert page.run(shown) == "7 of 6 characters, 1 too many"
+    page.press("Backspace")
+    assert page.run(shown) == "6 of 6 characters"
+    page.press("ArrowDown", "Alt")
+    page.until(AT.format(2))
+    assert page.run("document.getElementById('length').hidden") is True
+
+
+def test_the_typography_of_a_language_is_told(quiet: Server) -> None:
+    assert quiet.get("/page/typography/fr")["quotes"] == ["«\u00a0", "\u00a0»"]
+    assert quiet.get("/page/typography/de-CH")["quotes"] == ["«", "»"]
+    assert quiet.get("/page/typography/xx") == {"quotes": None}
+
+
+def test_a_field_with_chips_fits_a_telephone_and_every_reader(
+    browser: Browser, quiet: Server
+) -> None:
+    script = axe()
+    narrow = {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True}
+    browser.send("Emulation.setDeviceMetricsOverride", **narrow)
+    try:
+        begin(browser, quiet, TAGGED, f"<b>{'Donaudampfschiff' * 9}</b>")
+        browser.type("a <x3/> <x3/> <g1>b")
+        browser.run("document.getElementById('invisible').click()")
+        for scheme in ("light", "dark"):
+            feature = {"name": "prefers-color-scheme", "value": scheme}
+            browser.send("Emulation.setEmulatedMedia", features=[feature])
+            assert browser.run("document.documentElement.scrollWidth") <= 360
+            assert serious(browser, script) == []
+            browser.press("F9")
+            assert serious(browser, script) == []
+            browser.press("Escape")
+    finally:
+        browser.run("document.getElementById('invisible').click()")
+        browser.send("Emulation.clearDeviceMetricsOverride")
+        browser.send("Emulation.setEmulatedMedia", features=[])
+
+
+@pytest.mark.parametrize(
+    ("typed", "direction"),
+    [
+        ("<g1>هذا باطل</g1> 5<x3/>", "rtl"),  # a chip has no direction of its own
+        ("<x3/>זה <g1>בטל</g1>.", "rtl"),
+        ("यह <g1>शून्य</g1> है<x3/>", "ltr"),
+        ("e\u0301<g1>e\u0301o\u0308</g1><x3/>", "ltr"),
+    ],
+)
+def test_every_script_stands_beside_chips(
+    page: Page, quiet: Server, typed: str, direction: str
+) -> None:
+    begin(page, quiet, TAGGED)
+    page.type(typed)
+    expected = signs(typed, *TAGS)
+    assert field(page) == expected
+    assert page.run("document.querySelector('#ghost span').textContent") == expected
+    for element in ("target", "ghost"):
+        assert page.run(f"document.getElementById('{element}').matches(':dir({direction})')")
+    page.press("F8")
+    assert field(page) == expected  # none is missing
+    page.press("z", "Control")
+    assert field(page) != expected
+
+
+def test_late_answers_move_nothing(page: Page, slow: Server, line: Line) -> None:
+    line.seconds = 0.0
+    begin(page, slow, TAGGED)
+    line.seconds = 0.4
+    typed = ""
+    for word in ("Tout ", "<g1>", "est", "</g1>", " nul", "<x3/>", ", oui"):
+        page.press("F8") if word in TAGS else page.type(word)
+        typed += word
+        assert field(page) == signs(typed, *TAGS)
+    page.until(
+        "document.getElementById('offer').textContent.startsWith('Tout <g1>est</g1> nul<x3/>')"
+    )
+    page.settle()
+    assert field(page) == signs(typed, *TAGS)
+    assert page.run(f"{FIELD}.selectionStart") == len(field(page).encode("utf-16-le")) // 2
+    offered = str(page.run("document.getElementById('offer').textContent"))
+    rest = "document.querySelector('#ghost .rest').textContent"
+    assert page.run(rest) == signs(offered.removeprefix(typed), *TAGS)

@@ -28,7 +28,7 @@ from tmnmt.codes.record import Text
 from tmnmt.errors import FormatError, short_repr
 from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.plurals import Plurals, plurals_of, plurals_of_language
-from tmnmt.files.po_flags import finders_of
+from tmnmt.files.po_flags import finders_of, max_length_of
 from tmnmt.files.po_lines import WIDTH, is_wrapped, lines_of
 from tmnmt.files.po_syntax import Entry, Field, entries, escaped
 from tmnmt.files.states import state_of_all
@@ -146,7 +146,7 @@ class PoFile(WholeFile[_Slot]):
             notes=tuple(self._notes(entry)),
             line=self.line(entry.start),
         )
-        return replace(unit, plural=self._plural(entry, form))
+        return replace(unit, plural=self._plural(entry, form), max_length=max_length_of(flags))
 
     def _plural(self, entry: Entry, form: int) -> str:
         if entry.msgid_plural is None:

@@ -3,10 +3,12 @@ no-c-format` that it does not (manual of gettext, *c-format Flag* and those that
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from tmnmt.codes.placeholders import FINDERS, Finder, by_pattern
 
+_MAX_LENGTH = re.compile(r"max-length:(\d{1,9})")
 _FLAGS, _WIDTH = "[-+ #0'I]{0,6}", r"(?:\*|\d{1,9})?(?:\.(?:\*|\d{0,9}))?"
 _SIZE = "(?:hh|h|ll|l|L|q|j|z|Z|t|I64|I32)?"
 _LETTER = r"(?:[diouxXeEfFgGaAcCsSpnm@]|<PRI[A-Za-z0-9]{2,12}>)"
@@ -77,3 +79,12 @@ def finders_of(flags: Iterable[str]) -> list[Finder]:
     if not finders and not any(flag.startswith("no-") for flag in flags):
         finders = [*_PRINTF]
     return [*finders, *_USUAL]
+
+
+def max_length_of(flags: Iterable[str]) -> int | None:
+    """How many characters a translation may have, as the flag max-length:N of Weblate says; None
+    where there is none.
+
+    flags: the flags of a message."""
+    found = (_MAX_LENGTH.fullmatch(flag) for flag in flags)
+    return min((int(length[1]) for length in found if length), default=None)

@@ -42,7 +42,9 @@ class Unit:
     none.
     confirmation: how far the file says that its target is right, also where the unit is locked:
     "translated" and nobody has to look at it, or "approved" by a reviewer. Formats that know no
-    reviewer say "approved" of what is translated."""
+    reviewer say "approved" of what is translated.
+    max_length: how many characters its target may have, where the file says so; None where it does
+    not."""
 
     source: Text
     target: Text | None = None
@@ -54,6 +56,7 @@ class Unit:
     problem: str = ""
     plural: str = ""
     confirmation: Confirmation = "none"
+    max_length: int | None = None
 
 
 def confirmation_of(state: State, is_approved: bool = True) -> Confirmation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tmnmt.codes.record import Code, Text
@@ -58,6 +58,7 @@ _DRAFT_QUALIFIERS = frozenset(
 _APPROVED_STATES = frozenset({"final", "signed-off"})
 _FINAL_STATES = _APPROVED_STATES | {"translated"}
 
+_NUMBER = re.compile("[0-9]{1,9}")
 _TAGS = re.compile(
     rb"""<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<[^<>"']++(?:"[^"]*"[^<>"']*|'[^']*'[^<>"']*)*+>""",
     re.DOTALL,
@@ -162,6 +163,7 @@ class _TransUnit(UnitElement):
             tuple(note for note in notes if note.strip()),
             line,
             confirmation=confirmation_of(state, self._is_approved(mid)),
+            max_length=None if mid else _max_length(attributes),
         )
         return locked(unit, context, problem)
 
@@ -394,6 +396,14 @@ def new_state(origins: Sequence[str], remaining_states: Sequence[State]) -> dict
     if any(state != "translated" for state in remaining_states):
         values["state"] = "needs-review-translation"
     return values
+
+
+def _max_length(attributes: Mapping[str, str]) -> int | None:
+    """How many characters a target may have. Other units, such as pixels, are nothing to count."""
+    width = attributes.get("maxwidth", "")
+    return (
+        int(width) if attributes.get("size-unit") == "char" and _NUMBER.fullmatch(width) else None
+    )
 
 
 def _segments(data: bytes, node: Node) -> list[_Mrk]:

@@ -90,8 +90,9 @@ class Document(ABC):
 
 def segments(upload: Upload) -> dict[str, Any]:
     """{"kind", "sentences", "segments": [{"source", "target", "state", "confirmation", "document",
-    "id", "context", "plural", "notes", "problem", "markup"}]}: texts as XML with short tags
-    (`tmnmt.serve.tagged`), and what each tag is in the file.
+    "id", "context", "plural", "notes", "problem", "markup",
+    "max_length"}]}: texts as XML with short tags (`tmnmt.serve.tagged`), and what each tag is in
+    the file.
 
     upload: the file.
 
@@ -158,6 +159,7 @@ def _record(name: str, unit: Unit) -> dict[str, Any]:
         "notes": list(unit.notes),
         "problem": unit.problem,
         "markup": tags.markup,
+        "max_length": unit.max_length,
     }
 
 

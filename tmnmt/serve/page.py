@@ -12,8 +12,10 @@ from starlette.responses import Response
 from tmnmt.serve.api_request import ApiRequest
 from tmnmt.serve.api_v1 import refusal
 from tmnmt.serve.http_error import unknown
+from tmnmt.serve.languages import language
 from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Service
+from tmnmt.typography import typography_of
 
 _FOLDER = Path(__file__).with_name("static")
 _TYPES = {
@@ -57,6 +59,13 @@ async def address(service: Service, call: ApiRequest) -> Any:
     return {"host": call.headers.get("host", ""), "local": service.keys is None}
 
 
+async def typography(service: Service, call: ApiRequest) -> Any:
+    """{"quotes"}: what opens and closes a quotation in a language, with the blanks inside; null
+    where that is not known."""
+    quotes = typography_of(language(call.path["language"]).code).quotes
+    return {"quotes": quotes and list(quotes)}
+
+
 async def part(service: Service, call: ApiRequest) -> Any:
     """A style, a script, a picture or a font of these pages."""
     return file_of_page(call.path["name"])
@@ -82,6 +91,7 @@ PAGE = Dialect(
         Route("GET", "/", desk, None, is_page=True, is_shell=True),
         Route("GET", "/review", review, None, is_page=True, is_shell=True),
         Route("GET", "/page/address", address, None, is_shell=True),
+        Route("GET", "/page/typography/{language}", typography, None, is_shell=True),
         PARTS,
     ),
     refusal,

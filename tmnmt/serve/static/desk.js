@@ -17,6 +17,7 @@ import {happen, isOpen, restore, segment, stateOf, textOf} from "./segments.js";
 import {prepare} from "./start.js";
 import "./suggestion.js";
 import "./tags.js";
+import "./tools.js";
 import {shown, tagsOf} from "./texts.js";
 
 const $ = (id) => document.getElementById(id);

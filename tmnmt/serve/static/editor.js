@@ -29,7 +29,7 @@ export class Editor {
     this._exchanged = null;  // {start, end}: where the page has put something else in place of what was typed
     this._passed = 0;  // where the caret was
     this.keys = 0;
-    this.quotes = null;  // what opens and closes a quotation; null where straight ones stay, and apostrophes too
+    this.typography = null;  // {quotes}: what opens and closes a quotation; null where what is typed stays
     this.areShown = false;  // whether signs that nobody sees are shown
     this._listen();
   }
@@ -215,10 +215,10 @@ export class Editor {
   /** Puts chips in place of tags that are written out, and the marks of the language in place of a straight one. */
   _correct({inputType, data}) {
     for (let tag; (tag = this._chips.written(this.field.value));) this._exchange(tag.at, tag.at + tag.tag.length, tag.sign);
-    if (inputType !== "insertText" || data?.length !== 1 || !this.quotes) return;
+    if (inputType !== "insertText" || data?.length !== 1 || !this.typography) return;
     const {value, selectionStart: end, selectionEnd} = this.field, start = end - 1;
     if (end !== selectionEnd || value[start] !== data || this._offered.startsWith(value.slice(0, end))) return;
-    const mark = typeset(data, this._chips.words(value.slice(0, start)), this.quotes);
+    const mark = typeset(data, this._chips.words(value.slice(0, start)), this.typography.quotes);
     if (mark !== data) this._exchange(start, end, mark);
   }
 

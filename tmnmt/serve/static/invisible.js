@@ -38,6 +38,9 @@ export const BLANK = {sign: " ", name: "", mark: "·"};
 
 const OF = new Map([...INVISIBLE, BLANK].map((one) => [one.sign, one]));
 
+/** Whether a sign has no width, so that its mark stands below the line, between two letters. */
+export const isThin = ({sign}) => /\p{Cf}/u.test(sign);
+
 /** What is known of a sign; undefined where it can be seen. */
 export const invisible = (sign) => OF.get(sign);
 

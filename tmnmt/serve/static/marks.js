@@ -1,6 +1,6 @@
 // Texts with their tags as chips, and with signs that nobody sees, as elements.
 
-import {invisible} from "./invisible.js";
+import {invisible, isThin} from "./invisible.js";
 
 /** The parts of a text with signs of tags, in order: {text, chip}, {text, invisible} or {text}, each with its place. */
 export function parts(text, chips, areShown) {
@@ -44,9 +44,9 @@ function drawnChip(chip, as, isWrong) {
   return made;
 }
 
-function drawnSign({sign, mark, name}) {
-  const made = document.createElement("span");
-  made.className = "sign";
+function drawnSign(one) {
+  const {sign, mark, name} = one, made = document.createElement("span");
+  made.className = isThin(one) ? "sign thin" : "sign";
   made.textContent = sign;
   made.dataset.mark = mark;
   if (name) made.dataset.told = name;

@@ -9,7 +9,9 @@ const $ = (id) => document.getElementById(id);
 
 panel((desk) => {
   const {editor} = desk;
-  desk.on("at", () => $("source").replaceChildren(...drawnTags(shown(desk.unit.source), chipsOf(desk.unit))));
+  const draw = () => $("source").replaceChildren(...drawnTags(shown(desk.unit.source), chipsOf(desk.unit), editor.areShown));
+  desk.on("at", draw);
+  desk.on("invisible", () => { if (desk.unit) draw(); });
   desk.on("field", () => {
     $("tag").hidden = !desk.unit.tags.length || desk.isLocked;
     $("tag").disabled = !editor.missing.length;
