@@ -1,10 +1,11 @@
 """Clients of the server that are not installed with the tests' own packages: DeepL's library for
-Node, from npm; Okapi's connectors and OmegaT's, for Java, from Maven Central; and Weblate, from
-PyPI, in an environment of its own; 140 MB.
+Node, from npm; Okapi's connectors and OmegaT's, for Java, from Maven Central; and from PyPI, each
+in an environment of its own, Weblate, and what else asks or describes a server; 220 MB.
 
     python tests/fetch_clients.py        # into .cache/clients; needs npm and mvn
 
-`package-lock.json`, `sha256sums` and `weblate.txt` say what each file's hash has to be."""
+`package-lock.json`, `sha256sums`, `weblate.txt` and `python.txt` say what each file's hash has to
+be."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent / "clients"
 FOLDER = HERE.parents[1] / ".cache" / "clients"
 NODE, JARS, WEBLATE = FOLDER / "node", FOLDER / "jars", FOLDER / "weblate"
+PYTHON = FOLDER / "python"
 PINS = "tmnmt-pins"  # what was pinned when a folder was fetched
 MAVEN_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 
@@ -29,6 +31,7 @@ def fetch() -> None:
         (NODE, _node, "package-lock.json"),
         (JARS, _jars, "sha256sums"),
         (WEBLATE, _weblate, "weblate.txt"),
+        (PYTHON, _python, "python.txt"),
     ):
         pinned, fetched = (HERE / pins).read_text(encoding="utf-8"), to / PINS
         if fetched.exists() and fetched.read_text(encoding="utf-8") == pinned:
@@ -62,10 +65,18 @@ def _jars(new: Path) -> None:
 
 def _weblate(new: Path) -> None:
     """Without what only Weblate's other parts import."""
+    _environment(new, "weblate.txt")
+
+
+def _python(new: Path) -> None:
+    _environment(new, "python.txt")
+
+
+def _environment(new: Path, pins: str) -> None:
     _run(sys.executable, "-m", "venv", "--without-pip", str(new))
     pip = sys.executable, "-m", "pip", f"--python={new / 'bin' / 'python'}", "--quiet"
     kinds = "--require-hashes", "--no-deps", "--only-binary=:all:", "--no-compile"
-    _run(*pip, "install", *kinds, f"--requirement={HERE / 'weblate.txt'}")
+    _run(*pip, "install", *kinds, f"--requirement={HERE / pins}")
 
 
 def _run(*command: str) -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from declared_answers import check_reply
+
 from tmnmt.serve.keys import Keys
 from tmnmt.serve.running import listening, server_of, service_of
 from tmnmt.serve.service import Limits, Service
@@ -66,9 +68,11 @@ class Server:
             connection.request(method, path, body, told)
             reply = connection.getresponse()
             found = {name.lower(): value for name, value in reply.getheaders()}
-            return Reply(reply.status, found, reply.read())
+            content = reply.read()
         finally:
             connection.close()
+        check_reply(method, path, reply.status, found.get("content-type", ""), content)
+        return Reply(reply.status, found, content)
 
     def get(self, path: str, **query: str) -> Any:
         """The JSON of a GET that must go well."""

@@ -5,36 +5,20 @@ them."""
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from fetched_clients import FETCHED, printed
 from places import TESTS
-from required import absent
 from serving import Server
 from tiny_model import PAIRS
-
-FETCHED = TESTS.parent / ".cache" / "clients"
-
-
-def said(kind: str, folder: str, command: Sequence[str]) -> str:
-    """What a client prints."""
-    if not (FETCHED / folder).exists():
-        absent(kind, "the clients are not here; python tests/fetch_clients.py gets them")
-    if not shutil.which(command[0]):
-        absent(kind, f"{command[0]} is not installed")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr + done.stdout
-    return done.stdout
 
 
 @pytest.mark.parametrize("path", ["", "/deepl"])
 def test_deepl_for_node(served: Server, path: str) -> None:
     script, texts = str(TESTS / "clients" / "deepl.mjs"), [src for src, _ in PAIRS]
     node = ["node", script, str(FETCHED / "node"), served.url + path, json.dumps(texts)]
-    found = json.loads(said("clients", "node", node))
+    found = json.loads(printed("node", node))
     assert found["texts"] == [tgt for _, tgt in PAIRS] and found["detected"] == "en"
     assert found["tagged"].count("<b>") == found["tagged"].count('<x id="0"></x>') == 1
     assert "Kanton" in found["withTerms"]
@@ -45,7 +29,7 @@ def test_deepl_for_node(served: Server, path: str) -> None:
 def test_okapis_connectors(served: Server, folder: Path) -> None:
     java = ["java", "-cp", f"{FETCHED / 'jars'}/*", str(TESTS / "clients" / "Okapi.java")]
     near = PAIRS[0][0].replace("shall", "will")
-    lines = said("clients", "jars", [*java, served.url, PAIRS[0][0], near]).splitlines()
+    lines = printed("jars", [*java, served.url, PAIRS[0][0], near]).splitlines()
     found = [line.split("\t") for line in lines]
     told = {name: [rest for one, *rest in found if one == name] for name, *_ in found}
     for name in ("apertium", "mmt"):
@@ -63,9 +47,7 @@ def test_omegats_connectors(served: Server) -> None:
     half = "The</g2> Commission <b3>shall inform."  # of a segment that ends within a span
     java = ["java", "-Djava.awt.headless=true", "-cp", f"{FETCHED / 'jars'}/*"]
     texts = [PAIRS[0][0], coded, half]
-    lines = said(
-        "clients", "jars", [*java, str(TESTS / "clients" / "OmegaT.java"), served.url, *texts]
-    )
+    lines = printed("jars", [*java, str(TESTS / "clients" / "OmegaT.java"), served.url, *texts])
     found = [line.split("\t")[1] for line in lines.splitlines() if "\t" in line]
     assert len(found) == 8
     for plain, tagged, alone, refused in (found[:4], found[4:]):
@@ -80,7 +62,7 @@ def test_weblates_machinery(served: Server) -> None:
     texts = [src for src, _ in PAIRS] + [f"The State of {year}." for year in range(1990, 2004)]
     python = str(FETCHED / "weblate" / "bin" / "python")
     script = str(TESTS / "clients" / "weblate_machinery.py")
-    found = json.loads(said("clients", "weblate", [python, script, served.url, json.dumps(texts)]))
+    found = json.loads(printed("weblate", [python, script, served.url, json.dumps(texts)]))
     for name in ("deepl", "modernmt"):
         (first, second), kept = found.pop(f"{name} with terms")
         assert "Kanton" in first and "Bundesland" in second and kept == 1

@@ -20,6 +20,7 @@ from tmnmt.index import MemoryIndex, build
 from tmnmt.records import json_line
 from tmnmt.segments import Segment
 from tmnmt.serve.api_v1 import API_V1
+from tmnmt.serve.descriptions import DESCRIPTIONS
 from tmnmt.serve.running import service_of
 from tmnmt.serve.service import Limits
 
@@ -388,7 +389,8 @@ def test_counters_and_health(served: Server) -> None:
 def test_the_openapi_document_is_of_what_is_read(served: Server) -> None:
     document = served.get("/v1/openapi.json")
     told = {(m.upper(), p) for p, methods in document["paths"].items() for m in methods}
-    assert told == {(route.method, route.path) for route in API_V1.routes}
+    routes = [route for dialect in (API_V1, DESCRIPTIONS) for route in dialect.routes]
+    assert told == {(route.method, route.path) for route in routes}
     schema = document["paths"]["/v1/translate"]["post"]["requestBody"]["content"][
         "application/json"
     ]["schema"]

@@ -15,7 +15,7 @@ from tmnmt.engine.confirmed import confirmable
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean_name
 from tmnmt.segments import ConfirmedPair, Segment
-from tmnmt.serve import files
+from tmnmt.serve import answers, files
 from tmnmt.serve import memories as memories_
 from tmnmt.serve.api_request import ApiRequest
 from tmnmt.serve.events import event_stream, of_job
@@ -25,7 +25,7 @@ from tmnmt.serve.in_turn import InTurn
 from tmnmt.serve.jobs import Advance, Steps, Work
 from tmnmt.serve.languages import language
 from tmnmt.serve.memories import Memory
-from tmnmt.serve.routes import Route
+from tmnmt.serve.routes import EMPTY, EVENTS, FILE, Route, RouteAnswer
 from tmnmt.serve.served_model import Model
 from tmnmt.serve.service import Service
 from tmnmt.serve.storage.records import Dictionary, Glossary, Job
@@ -321,13 +321,17 @@ def _glossary(glossary: Glossary) -> dict[str, Any]:
     }
 
 
+_SEGMENT, _JOB = "/v1/memories/{memory}/segments/{segment}", "/v1/jobs/{job}"
+_STORED = RouteAnswer(answers.StoredSegment)
+_STARTED = RouteAnswer(answers.JobRecord, 202)
+_JOB_EVENTS = dict.fromkeys(("progress", "done", "failed"), answers.JobRecord)
 MANAGED = (
-    Route("GET", "/v1/memories/{memory}/segments/{segment}", segment, "export"),
-    Route("PUT", "/v1/memories/{memory}/segments/{segment}", edit, "write", PAIR),
-    Route("DELETE", "/v1/memories/{memory}/segments/{segment}", delete, "write"),
-    Route("POST", "/v1/memories/{memory}/import", import_, "write", IMPORT, True),
-    Route("POST", "/v1/memories/{memory}/export", export, "export", EXPORT),
-    Route("POST", "/v1/documents", document_through, "translate", DOCUMENT, True),
+    Route("GET", _SEGMENT, segment, "export", answer=_STORED),
+    Route("PUT", _SEGMENT, edit, "write", PAIR, answer=_STORED),
+    Route("DELETE", _SEGMENT, delete, "write", answer=EMPTY),
+    Route("POST", "/v1/memories/{memory}/import", import_, "write", IMPORT, True, answer=_STARTED),
+    Route("POST", "/v1/memories/{memory}/export", export, "export", EXPORT, answer=_STARTED),
+    Route("POST", "/v1/documents", document_through, "translate", DOCUMENT, True, answer=_STARTED),
     Route(
         "POST",
         "/v1/sessions/{session}/documents",
@@ -335,12 +339,27 @@ MANAGED = (
         "translate",
         IN_SESSION,
         True,
+        answer=_STARTED,
     ),
-    Route("GET", "/v1/jobs/{job}", job, "read"),
-    Route("DELETE", "/v1/jobs/{job}", job_delete, "read"),
-    Route("GET", "/v1/jobs/{job}/events", job_events, "read", is_stream=True),
-    Route("GET", "/v1/jobs/{job}/file", job_file, "read"),
-    Route("GET", "/v1/terms", terms, "read"),
-    Route("POST", "/v1/terms", add_terms, "translate", GLOSSARY, keeps=True),
-    Route("DELETE", "/v1/terms/{glossary}", delete_terms, "translate"),
+    Route("GET", _JOB, job, "read", answer=RouteAnswer(answers.JobRecord)),
+    Route("DELETE", _JOB, job_delete, "read", answer=EMPTY),
+    Route(
+        "GET",
+        f"{_JOB}/events",
+        job_events,
+        "read",
+        answer=RouteAnswer({**_JOB_EVENTS, "error": answers.Error}, media=EVENTS),
+    ),
+    Route("GET", f"{_JOB}/file", job_file, "read", answer=FILE),
+    Route("GET", "/v1/terms", terms, "read", answer=RouteAnswer(answers.TermLists)),
+    Route(
+        "POST",
+        "/v1/terms",
+        add_terms,
+        "translate",
+        GLOSSARY,
+        keeps=True,
+        answer=RouteAnswer(answers.GlossaryRecord),
+    ),
+    Route("DELETE", "/v1/terms/{glossary}", delete_terms, "translate", answer=EMPTY),
 )

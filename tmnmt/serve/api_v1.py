@@ -19,6 +19,7 @@ from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean_name
 from tmnmt.records import alternative_record, pair_record
 from tmnmt.segments import Alternative, ConfirmedPair, Segment, Translation
+from tmnmt.serve import answers
 from tmnmt.serve.api_request import ApiRequest
 from tmnmt.serve.api_resources import (
     MANAGED,
@@ -42,8 +43,7 @@ from tmnmt.serve.match_records import served_match, served_translation
 from tmnmt.serve.memories import Memory, count
 from tmnmt.serve.metrics import exposed
 from tmnmt.serve.modelless import no_model
-from tmnmt.serve.openapi import document
-from tmnmt.serve.routes import Dialect, Route
+from tmnmt.serve.routes import EMPTY, EVENTS, FILE, Dialect, Route, RouteAnswer
 from tmnmt.serve.served_model import Model
 from tmnmt.serve.service import Answer, Request, Service, Translated
 from tmnmt.serve.sessions import OpenSession
@@ -733,11 +733,6 @@ async def end(service: Service, call: ApiRequest) -> Any:
     return Response(status_code=204)
 
 
-async def openapi(service: Service, call: ApiRequest) -> Any:
-    """This interface as an OpenAPI document."""
-    return document(API_V1)
-
-
 async def health(service: Service, call: ApiRequest) -> Any:
     """Whether the server runs, and how many models it serves."""
     return {"status": "ok", "models": len(service.models)}
@@ -760,58 +755,134 @@ def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:
     return refused.status, error_record(refused)
 
 
+_STREAM = RouteAnswer(
+    {
+        "translation": answers.StreamedTranslation,
+        "done": answers.StreamEnd,
+        "error": answers.Error,
+    },
+    media=EVENTS,
+)
+_TRANSLATIONS = RouteAnswer(answers.Translations)
+_SESSION = RouteAnswer(answers.SessionRecord)
+_SESSION_TERMS = RouteAnswer(answers.SessionTerms)
+_ONE_SESSION = "/v1/sessions/{session}"
+_TRANSLATING = (
+    Route("POST", "/v1/translate", translate, "translate", TRANSLATE, answer=_TRANSLATIONS),
+    Route("POST", "/v1/translate/stream", stream, "translate", STREAM, answer=_STREAM),
+    Route(
+        "POST",
+        "/v1/complete",
+        complete,
+        "translate",
+        COMPLETE,
+        answer=RouteAnswer(answers.Completion | answers.NextWords),
+    ),
+    Route(
+        "POST",
+        "/v1/alternatives",
+        alternatives,
+        "translate",
+        ALTERNATIVES,
+        answer=RouteAnswer(answers.Alternatives),
+    ),
+)
+_LOOKING_UP = (
+    Route("GET", "/v1/models", models, "read", answer=RouteAnswer(answers.Models)),
+    Route("GET", "/v1/languages", languages, "read", answer=RouteAnswer(answers.LanguagePairs)),
+    Route("GET", "/v1/memories", memories, "read", answer=RouteAnswer(answers.Memories)),
+    Route(
+        "POST",
+        "/v1/memories/{memory}/search",
+        search,
+        "read",
+        SEARCH,
+        answer=RouteAnswer(answers.SearchResults),
+    ),
+    Route(
+        "POST",
+        "/v1/memories/{memory}/segments",
+        add,
+        "write",
+        ADD,
+        answer=RouteAnswer(answers.SegmentIds),
+    ),
+)
+_SESSIONS = (
+    Route(
+        "POST", "/v1/sessions", begin, "translate", BEGIN, room=LARGE, keeps=True, answer=_SESSION
+    ),
+    Route("GET", _ONE_SESSION, session, "translate", answer=_SESSION),
+    Route("DELETE", _ONE_SESSION, end, "translate", answer=EMPTY),
+    Route(
+        "POST",
+        f"{_ONE_SESSION}/translate",
+        in_session,
+        "translate",
+        IN_SESSION,
+        answer=_TRANSLATIONS,
+    ),
+    Route(
+        "POST",
+        f"{_ONE_SESSION}/translate/stream",
+        stream_in_session,
+        "translate",
+        STREAM_IN_SESSION,
+        answer=_STREAM,
+    ),
+    Route(
+        "POST",
+        f"{_ONE_SESSION}/confirm",
+        confirm,
+        "translate",
+        CONFIRM,
+        keeps=True,
+        answer=RouteAnswer(answers.ConfirmedRecord),
+    ),
+    Route(
+        "POST",
+        f"{_ONE_SESSION}/undo",
+        undo,
+        "translate",
+        UNDO,
+        answer=RouteAnswer(answers.UndoneRecord),
+    ),
+    Route("GET", f"{_ONE_SESSION}/terms", session_terms, "translate", answer=_SESSION_TERMS),
+    Route(
+        "POST",
+        f"{_ONE_SESSION}/terms",
+        add_session_term,
+        "translate",
+        TERM,
+        keeps=True,
+        answer=_SESSION_TERMS,
+    ),
+    Route(
+        "POST",
+        f"{_ONE_SESSION}/terms/find",
+        find_session_terms,
+        "translate",
+        FIND_TERMS,
+        answer=RouteAnswer(answers.TermPlaces),
+    ),
+    Route(
+        "GET",
+        f"{_ONE_SESSION}/confirmed",
+        confirmed,
+        "translate",
+        answer=RouteAnswer(answers.ConfirmedPairs),
+    ),
+    Route("GET", f"{_ONE_SESSION}/save", save, "translate", answer=FILE),
+)
+_WATCHING = (
+    Route("GET", "/health", health, None, answer=RouteAnswer(answers.Health)),
+    Route("GET", "/ready", ready, None, answer=RouteAnswer(answers.Ready, other_statuses=(503,))),
+    Route("GET", "/metrics", metrics, "admin", answer=RouteAnswer(str, media="text/plain")),
+)
 API_V1 = Dialect(
     "own",
     ("",),
-    (
-        Route("POST", "/v1/translate", translate, "translate", TRANSLATE),
-        Route("POST", "/v1/translate/stream", stream, "translate", STREAM, is_stream=True),
-        Route("POST", "/v1/complete", complete, "translate", COMPLETE),
-        Route("POST", "/v1/alternatives", alternatives, "translate", ALTERNATIVES),
-        Route("GET", "/v1/models", models, "read"),
-        Route("GET", "/v1/languages", languages, "read"),
-        Route("GET", "/v1/memories", memories, "read"),
-        Route("POST", "/v1/memories/{memory}/search", search, "read", SEARCH),
-        Route("POST", "/v1/memories/{memory}/segments", add, "write", ADD),
-        Route("POST", "/v1/sessions", begin, "translate", BEGIN, room=LARGE, keeps=True),
-        Route("GET", "/v1/sessions/{session}", session, "translate"),
-        Route("DELETE", "/v1/sessions/{session}", end, "translate"),
-        Route("POST", "/v1/sessions/{session}/translate", in_session, "translate", IN_SESSION),
-        Route(
-            "POST",
-            "/v1/sessions/{session}/translate/stream",
-            stream_in_session,
-            "translate",
-            STREAM_IN_SESSION,
-            is_stream=True,
-        ),
-        Route("POST", "/v1/sessions/{session}/confirm", confirm, "translate", CONFIRM, keeps=True),
-        Route("POST", "/v1/sessions/{session}/undo", undo, "translate", UNDO),
-        Route("GET", "/v1/sessions/{session}/terms", session_terms, "translate"),
-        Route(
-            "POST",
-            "/v1/sessions/{session}/terms",
-            add_session_term,
-            "translate",
-            TERM,
-            keeps=True,
-        ),
-        Route(
-            "POST",
-            "/v1/sessions/{session}/terms/find",
-            find_session_terms,
-            "translate",
-            FIND_TERMS,
-        ),
-        Route("GET", "/v1/sessions/{session}/confirmed", confirmed, "translate"),
-        Route("GET", "/v1/sessions/{session}/save", save, "translate"),
-        *DESK,
-        *MANAGED,
-        Route("GET", "/v1/openapi.json", openapi, None),
-        Route("GET", "/health", health, None),
-        Route("GET", "/ready", ready, None),
-        Route("GET", "/metrics", metrics, "admin"),
-    ),
+    (*_TRANSLATING, *_LOOKING_UP, *_SESSIONS, *DESK, *MANAGED, *_WATCHING),
     refusal,
     is_strict=True,
 )

@@ -12,16 +12,17 @@ from starlette.responses import Response
 from tmnmt.config.options import Format
 from tmnmt.errors import UsageError
 from tmnmt.index.concordance import Occurrence, Phrase
-from tmnmt.serve import documents
+from tmnmt.serve import answers, documents
 from tmnmt.serve.api_request import ApiRequest
 from tmnmt.serve.api_resources import MODEL, SAVED, SOURCE, TARGET
 from tmnmt.serve.fields import DOCUMENT as SEGMENTS_OF_DOCUMENT
 from tmnmt.serve.fields import Field, read
 from tmnmt.serve.http_error import wrong
 from tmnmt.serve.memories import standing
-from tmnmt.serve.routes import Route
+from tmnmt.serve.routes import FILE, Route, RouteAnswer
 from tmnmt.serve.service import Service
 
+_TMX = "application/x-tmx+xml"
 LARGE = 10  # times as many bytes as another request, a document may have
 
 CONCORDANCE = (
@@ -100,7 +101,7 @@ async def tmx(service: Service, call: ApiRequest) -> Any:
     ]
     languages = open_session.model.translator.src_lang, open_session.model.translator.tgt_lang
     content = await service.in_thread(lambda: documents.tmx(pairs, *languages))
-    return Response(content, media_type="application/x-tmx+xml", headers=SAVED)
+    return Response(content, media_type=_TMX, headers=SAVED)
 
 
 async def segments(service: Service, call: ApiRequest) -> Any:
@@ -126,10 +127,37 @@ def _parse_upload(service: Service, fields: Mapping[str, Any]) -> documents.Uplo
 
 
 DESK = (
-    Route("POST", "/v1/memories/{memory}/concordance", concordance, "read", CONCORDANCE),
-    Route("GET", "/v1/sessions", sessions, "translate"),
-    Route("GET", "/v1/sessions/{session}/review", review, "translate"),
-    Route("GET", "/v1/sessions/{session}/tmx", tmx, "translate"),
-    Route("POST", "/v1/documents/segments", segments, "translate", DOCUMENT, room=LARGE),
-    Route("POST", "/v1/documents/fill", fill, "translate", FILL, room=LARGE),
+    Route(
+        "POST",
+        "/v1/memories/{memory}/concordance",
+        concordance,
+        "read",
+        CONCORDANCE,
+        answer=RouteAnswer(answers.Concordance),
+    ),
+    Route("GET", "/v1/sessions", sessions, "translate", answer=RouteAnswer(answers.Sessions)),
+    Route(
+        "GET",
+        "/v1/sessions/{session}/review",
+        review,
+        "translate",
+        answer=RouteAnswer(answers.Review),
+    ),
+    Route(
+        "GET",
+        "/v1/sessions/{session}/tmx",
+        tmx,
+        "translate",
+        answer=RouteAnswer(bytes, media=_TMX),
+    ),
+    Route(
+        "POST",
+        "/v1/documents/segments",
+        segments,
+        "translate",
+        DOCUMENT,
+        room=LARGE,
+        answer=RouteAnswer(answers.FileSegments),
+    ),
+    Route("POST", "/v1/documents/fill", fill, "translate", FILL, room=LARGE, answer=FILE),
 )

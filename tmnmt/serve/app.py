@@ -26,6 +26,7 @@ from tmnmt.serve import bodies
 from tmnmt.serve.api_request import ApiRequest, fields_of, head_of
 from tmnmt.serve.api_v1 import API_V1
 from tmnmt.serve.bodies import SMALL, Lease, read_body
+from tmnmt.serve.descriptions import DESCRIPTIONS
 from tmnmt.serve.dialects import DIALECTS
 from tmnmt.serve.fields import LISTED, check_lists
 from tmnmt.serve.http_error import Refused, wrong
@@ -55,7 +56,7 @@ def application(service: Service, dialects: Sequence[Dialect] | None = None) -> 
     service: the service.
     dialects: the dialects that it speaks; None takes all."""
     if dialects is None:
-        dialects = (API_V1, PAGE, *DIALECTS.values())
+        dialects = (API_V1, DESCRIPTIONS, PAGE, *DIALECTS.values())
     endpoints = [
         StarletteRoute(
             prefix + route.path, _Endpoint(service, dialect, route, prefix), methods=[route.method]

@@ -13,9 +13,9 @@ from starlette.responses import StreamingResponse
 from tmnmt.errors import TmnmtError
 from tmnmt.serve.http_error import Refused
 from tmnmt.serve.jobs import NOTE_INTERVAL
+from tmnmt.serve.routes import EVENTS
 from tmnmt.serve.storage.records import Job
 
-MEDIA_TYPE = "text/event-stream"
 QUIET = 15.0  # seconds after which a line says that the connection is meant to stay
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _STAYS = ": \n\n"  # a comment, which no client sees
@@ -53,7 +53,7 @@ def event_stream(events: AsyncIterator[str]) -> StreamingResponse:
         except TmnmtError:
             yield event("error", error_record(_UNAVAILABLE))
 
-    return StreamingResponse(frames(), media_type=MEDIA_TYPE, headers=_HEADERS)
+    return StreamingResponse(frames(), media_type=EVENTS, headers=_HEADERS)
 
 
 async def of_job(

@@ -133,7 +133,9 @@ class Field:
         schema |= {"enum": list(self.choices)} if self.choices else {}
         schema |= {"minimum": self.minimum} if self.minimum is not None else {}
         schema |= {"maximum": self.maximum} if self.maximum is not None else {}
-        schema |= {"default": self.default} if self.default is not None else {}
+        if self.default is not None:
+            is_text = self.kind == "names"
+            schema["default"] = ",".join(self.default) if is_text else self.default
         return schema
 
     def _parse(self, value: str) -> Any:

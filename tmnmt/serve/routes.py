@@ -14,6 +14,28 @@ from tmnmt.serve.service import Service
 
 Handler = Callable[[Service, ApiRequest], Awaitable[Any]]
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+BINARY = "application/octet-stream"
+EVENTS = "text/event-stream"
+
+
+@dataclass(frozen=True)
+class RouteAnswer:
+    """What a route answers where it refuses nothing.
+
+    kind: the type of its JSON, as `tmnmt.serve.schemas` reads it; str of a text, bytes of a file,
+    None where there is no body. Of events, the types of their data by their names.
+    status: the status of HTTP.
+    media: the media type.
+    other_statuses: other statuses with the same body."""
+
+    kind: Any
+    status: int = 200
+    media: str = "application/json"
+    other_statuses: tuple[int, ...] = ()
+
+
+FILE = RouteAnswer(bytes, media=BINARY)
+EMPTY = RouteAnswer(None, 204)
 
 
 @dataclass(frozen=True)
@@ -27,7 +49,8 @@ class Route:
     fields: the fields of the body, or of the query of a GET.
     is_file: whether the body is a file, and the fields are of the query.
     room: how many times as many bytes as the server's limit the body may have.
-    is_stream: whether it answers with server-sent events.
+    answer: what it answers, for the OpenAPI document and for the test that checks every answer;
+    None where that is not declared.
     check: raises Refused where the body of a route without a role is not to be read; None reads it.
     is_page: whether it answers with a page, to which any link may lead.
     is_shell: whether it answers with a part of the page that holds nothing of anybody. That is
@@ -42,7 +65,7 @@ class Route:
     fields: tuple[Field, ...] = ()
     is_file: bool = False
     room: int = 1
-    is_stream: bool = False
+    answer: RouteAnswer | None = None
     check: Handler | None = None
     is_page: bool = False
     is_shell: bool = False

@@ -16,10 +16,9 @@ from starlette.responses import StreamingResponse
 from tmnmt.serve.api_request import ApiRequest
 from tmnmt.serve.dialects.prompts import Message, Prompt, languages_of_model, parsed
 from tmnmt.serve.dialects.weblate import answer_of
-from tmnmt.serve.events import MEDIA_TYPE
 from tmnmt.serve.fields import Field, read
 from tmnmt.serve.http_error import Refused, unknown, wrong
-from tmnmt.serve.routes import Dialect, Route
+from tmnmt.serve.routes import EVENTS, Dialect, Route
 from tmnmt.serve.service import Request, Service
 from tmnmt.text import match_tokens
 
@@ -167,7 +166,7 @@ def _streamed(
             yield f"data: {json.dumps(entry, ensure_ascii=False)}\n\n"
         yield "data: [DONE]\n\n"
 
-    return StreamingResponse(frames(), media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
+    return StreamingResponse(frames(), media_type=EVENTS, headers={"Cache-Control": "no-store"})
 
 
 def _model_names(service: Service) -> list[str]:
