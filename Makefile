@@ -2,6 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
+# The index that torch is taken from, where PyPI's torch with CUDA (5 GB) is not wanted: its makers have one for the CPU alone.
+TORCH_INDEX ?=
+TORCH = $(if $(TORCH_INDEX),$(RUN) -m pip install --quiet --index-url $(TORCH_INDEX) torch)
 
 .PHONY: venv demo test coverage lint docs bench clean
 
@@ -13,11 +16,13 @@ venv: $(VENV)/.installed
 # faiss-cpu, not faiss-gpu: the two extras exclude each other (both are the module `faiss`).
 $(VENV)/.installed: pyproject.toml
 	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
+	$(TORCH)
 	$(RUN) -m pip install --quiet --editable '.[faiss-cpu,server]'
 	touch $@
 
 $(VENV)/.installed-dev: pyproject.toml
 	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
+	$(TORCH)
 	$(RUN) -m pip install --quiet --editable '.[faiss-cpu,dev]'
 	touch $@ $(VENV)/.installed
 

@@ -14,6 +14,7 @@ KINDS = (
     "firefox",
     "node",
     "proxies",  # nginx and Caddy
+    "prometheus",
     "disk",
     "openssl",
     "gettext",

@@ -159,11 +159,13 @@ class _Endpoint:
             raise
         except Exception as error:
             response = refusal_response(self._dialect, self._failed(error))
+        seconds = time.monotonic() - start
         self._service.counts["requests", self._name, str(response.status_code)] += 1
+        self._service.durations.observe(self._name, seconds)
         line = {
             "route": self._name,
             "status": response.status_code,
-            "ms": round(1000 * (time.monotonic() - start), 1),
+            "ms": round(1000 * seconds, 1),
             "key": "".join(key_names),
         }
         log.info(json.dumps(line))

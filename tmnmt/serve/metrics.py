@@ -32,6 +32,8 @@ def _lines(service: Service, sessions: int | None) -> Iterator[str]:
     for key, number in sorted(service.counts.items()):
         if key[0] == "requests":
             yield f'tmnmt_requests_total{{route="{key[1]}",status="{key[2]}"}} {number}'
+    yield from _head("request_seconds", "histogram", "How long requests took, by route.")
+    yield from service.durations.lines("tmnmt_request_seconds")
     for name, help_text in (
         ("texts", "Texts translated."),
         ("characters", "Characters of these texts."),

@@ -25,6 +25,7 @@ from tmnmt.index.embedded.in_memory import InMemoryIndex
 from tmnmt.segments import ConfirmedPair, Match, Segment, Translation
 from tmnmt.serve.bodies import Readers, Room
 from tmnmt.serve.clock import Clock
+from tmnmt.serve.durations import Durations
 from tmnmt.serve.fields import TEXTS
 from tmnmt.serve.http_error import Refused, unknown, wrong
 from tmnmt.serve.in_turn import InTurn
@@ -141,6 +142,7 @@ class Service:
             for pair in memory_pairs(memories)
         ]
         self.counts: Counter[tuple[str, ...]] = Counter()
+        self.durations = Durations()
         self.started = time.time()
         self.ready = False
         self.room = Room(limits.bodies, SHARES if keys is not None else 1)
