@@ -231,6 +231,7 @@ def browsing() -> Iterator[Browser]:
             "--disable-dev-shm-usage",
             "--disable-quic",
             "--no-first-run",
+            "--lang=en-US",
             "--disable-background-networking",
             "--disable-component-update",
             "--disable-sync",

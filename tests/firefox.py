@@ -37,6 +37,7 @@ _KEYS = {  # as WebDriver names them
     "F9": "\ue039",
 }
 _PREFERENCES = {
+    "intl.accept_languages": "en-US, en",
     "browser.shell.checkDefaultBrowser": False,
     "browser.aboutwelcome.enabled": False,
     "datareporting.policy.dataSubmissionEnabled": False,

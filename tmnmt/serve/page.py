@@ -21,6 +21,7 @@ _FOLDER = Path(__file__).with_name("static")
 _TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
+    ".json": "application/json",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
     ".ttf": "font/ttf",

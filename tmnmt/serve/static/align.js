@@ -4,6 +4,7 @@ import {get, post} from "./api.js";
 import {el, text} from "./elements.js";
 import {keyOf} from "./keys.js";
 import {boundaryDown, boundaryUp, changed, decide, isDoubtful, merge, split, stretches} from "./links.js";
+import {percent, phrase} from "./phrases.js";
 import {Problems} from "./problems.js";
 
 const $ = (id) => document.getElementById(id);
@@ -32,7 +33,6 @@ let waiting = 0;  // of them
 const rows = new Map();  // of links: what is drawn of them
 
 const said = (words) => { $("said").textContent = words; };
-const counted = (many, what) => `${many.toLocaleString("en")} ${what}${many === 1 ? "" : "s"}`;
 const here = () => open.links.indexOf(active);
 const doubtful = () => open.links.filter((link) => isDoubtful(link, open.doubtful_below)).length;
 
@@ -43,7 +43,7 @@ function sentences(link, side, language) {
   for (const number of link[side]) {
     cell.append(el("div", "sentence", el("span", "number", String(number + 1)), text("span", language, open[side][number])));
   }
-  if (!link[side].length) cell.append(el("span", "quiet", side === "sources" ? "no source" : "no translation"));
+  if (!link[side].length) cell.append(el("span", "quiet", side === "sources" ? phrase("no source") : phrase("no translation")));
   return cell;
 }
 
@@ -63,27 +63,28 @@ function tie({sources, targets}) {
   return drawing;
 }
 
-const STANDING = {accepted: "accepted", dropped: "dropped", doubtful: "doubtful", sure: ""};
+const STANDING = {accepted: phrase("accepted"), dropped: phrase("dropped"), doubtful: phrase("doubtful"), sure: ""};
 
 function standing(link) {
   return link.decision || (isDoubtful(link, open.doubtful_below) ? "doubtful" : "sure");
 }
 
 function row(link) {
-  const state = standing(link), share = link.decision ? STANDING[state] : `${Math.round(100 * link.probability)} %`;
+  const state = standing(link), share = link.decision ? STANDING[state] : percent(link.probability);
   const middle = el("div", "middle", tie(link), el("span", "badge", share));
   const drawn = el("div", "link", sentences(link, "sources", open.source), middle, sentences(link, "targets", open.target));
   drawn.role = "listitem";
   drawn.tabIndex = -1;
   drawn.dataset.state = state;
-  drawn.ariaLabel = `${spoken(link.sources)} with ${spoken(link.targets)}: ${[share, STANDING[state]].filter(Boolean).join(", ")}`;
+  const named = {sources: spoken(link.sources), targets: spoken(link.targets)};
+  drawn.ariaLabel = phrase("{sources} with {targets}: {state}", {...named, state: [share, STANDING[state]].filter(Boolean).join(", ")});
   drawn.addEventListener("focus", () => settle(link));
   drawn.addEventListener("click", () => { if (active !== link) enter(open.links.indexOf(link)); });
   rows.set(link, drawn);
   return drawn;
 }
 
-const spoken = (numbers) => (numbers.length ? numbers.map((number) => number + 1).join(" and ") : "none");
+const spoken = (numbers) => (numbers.length ? numbers.map((number) => number + 1).join(phrase(" and ")) : phrase("none"));
 
 function list(links, title) {
   const made = el("div", "ties", ...blocks(links.map(row)));
@@ -108,7 +109,7 @@ function draw() {
   document.body.append($("actions"));
   const isAll = $("view").value === "all", parts = isAll ? [[0, open.links.length]] : stretches(open.links, open.doubtful_below);
   $("links").replaceChildren(...parts.filter(([from, to]) => from < to).map(([from, to], at) => {
-    const title = isAll ? "All links" : `Stretch ${at + 1} of ${parts.length}`;
+    const title = isAll ? phrase("All links") : phrase("Stretch {number} of {count}", {number: at + 1, count: parts.length});
     return el("section", "stretch", el("h2", "quiet", title), list(open.links.slice(from, to), title));
   }));
   $("none").hidden = rows.size > 0;
@@ -130,13 +131,13 @@ function redraw(gone, links) {
 
 function tell() {
   const left = doubtful(), decided = open.links.filter((link) => link.decision).length;
-  $("count").textContent = `${left.toLocaleString("en")} doubtful, ${decided.toLocaleString("en")} decided, ${counted(open.links.length, "link")}`;
+  $("count").textContent = phrase("{left} doubtful, {decided} decided, {count} links", {left, decided, count: open.links.length});
   $("undo").disabled = !open.undone.length;
   const option = [...$("document").options].find(({value}) => value === open.name);
   if (option) option.textContent = titled(documents.find(({name}) => name === open.name).title, left);
 }
 
-const titled = (title, left) => `${title} (${left ? `${left.toLocaleString("en")} doubtful` : "nothing doubtful"})`;
+const titled = (title, count) => (count ? phrase("{title} ({count} doubtful)", {title, count}) : phrase("{title} (nothing doubtful)", {title}));
 
 // The link at work
 
@@ -199,7 +200,7 @@ function keep(edit) {
     const {version} = await post(`alignments/${document_.name}`, {...edit, version: document_.version});
     document_.version = version;
   }).catch(async (error) => {
-    problems.show("keep", `${error.message} What is shown now is what was kept.`);
+    problems.show("keep", `${error.message} ${phrase("What is shown now is what was kept.")}`);
     if (document_ === open) await load(document_.name);
   }).finally(() => { waiting--; });
 }
@@ -216,7 +217,7 @@ function accept() {
   change(decide(open.links, at, "accepted"));
   const link = open.links[at], next = link.decision ? nextDoubtful(at) : at;
   enter(next < 0 ? at : next);
-  if (!doubtful()) said("Nothing is doubtful in this document any more.");
+  if (!doubtful()) said(phrase("Nothing is doubtful in this document any more."));
 }
 
 function undo() {
@@ -232,7 +233,7 @@ async function write() {
   await keeping;
   try {
     const {memory, segments} = await post("memory", {});
-    said(`${memory}: ${counted(segments, "segment")} written.`);
+    said(phrase("{memory}: {count} segments written.", {memory, count: segments}));
     problems.clear("write");
   } catch (error) {
     problems.show("write", error.message);

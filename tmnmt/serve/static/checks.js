@@ -1,9 +1,11 @@
 // What the checks look at, in words.
 
+import {phrase} from "./phrases.js";
+
 export const CHECKED = {
-  codes: "tags", placeholders: "placeholders", length: "length", untranslated: "as in the source", repeated: "said twice",
-  ends: "another end", spaces: "blanks", characters: "invisible characters", unreadable: "not readable", numbers: "numbers",
-  replay: "as a match", terms: "missing term", forbidden: "forbidden term", meaning: "which meaning?",
+  codes: phrase("tags"), placeholders: phrase("placeholders"), length: phrase("length"), untranslated: phrase("as in the source"), repeated: phrase("said twice"),
+  ends: phrase("another end"), spaces: phrase("blanks"), characters: phrase("invisible characters"), unreadable: phrase("not readable"), numbers: phrase("numbers"),
+  replay: phrase("as a match"), terms: phrase("missing term"), forbidden: phrase("forbidden term"), meaning: phrase("which meaning?"),
 };
 
 /** What a check has found, in words. */

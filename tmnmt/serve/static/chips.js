@@ -2,6 +2,7 @@
 // character that no text has; the font chips.ttf gives it the width of a chip and draws nothing, and marks.js draws the
 // chip there. This module knows no page.
 
+import {phrase} from "./phrases.js";
 import {plain, tagsOf} from "./texts.js";
 
 const BLOCKS = [[0x1fb00, 0x1fb92], [0x1fb94, 0x1fbca]];  // symbols of old computers, neutral in either direction
@@ -9,9 +10,9 @@ const SIGNS = BLOCKS.flatMap(([first, last]) => Array.from({length: last - first
 const FORM = /^<(\/?)([a-z]*[a-z])(\d+)(\/?)>$/;
 const LONG = 80;  // of the markup that is told
 const KINDS = {
-  open: {label: (number) => `${number}›`, told: (number) => `start of tag ${number}`},
-  close: {label: (number) => `‹${number}`, told: (number) => `end of tag ${number}`},
-  alone: {label: (number) => number, told: (number) => `tag ${number}`},
+  open: {label: (number) => `${number}›`, told: (number) => phrase("start of tag {number}", {number})},
+  close: {label: (number) => `‹${number}`, told: (number) => phrase("end of tag {number}", {number})},
+  alone: {label: (number) => number, told: (number) => phrase("tag {number}", {number})},
 };
 
 export class Chips {

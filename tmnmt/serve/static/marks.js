@@ -1,6 +1,7 @@
 // Texts with their tags as chips, and with signs that nobody sees, as elements.
 
 import {invisible, isThin} from "./invisible.js";
+import {phrase} from "./phrases.js";
 
 /** The parts of a text with signs of tags, in order: {text, chip}, {text, invisible} or {text}, each with its place. */
 export function parts(text, chips, areShown) {
@@ -36,7 +37,7 @@ function drawnChip(chip, as, isWrong) {
   made.className = `chip ${chip.kind} ${as}${isWrong ? " wrong" : ""}`;
   made.textContent = chip[{signs: "sign", tags: "tag"}[as]];
   made.dataset.label = chip.label;
-  made.dataset.told = isWrong ? `${chip.told} (too often, or before its start)` : chip.told;
+  made.dataset.told = isWrong ? phrase("{tag} (too often, or before its start)", {tag: chip.told}) : chip.told;
   if (as === "tags") {
     made.role = "img";
     made.ariaLabel = made.title = chip.told;

@@ -1,6 +1,7 @@
 // What went wrong, each thing until it is dismissed, put right or overtaken.
 
 import {el} from "./elements.js";
+import {phrase} from "./phrases.js";
 
 export class Problems {
   constructor(box) {
@@ -11,7 +12,7 @@ export class Problems {
   /** Shows a reason under a name; one under the same name gives way to it. */
   show(name, reason) {
     this.clear(name);
-    const dismiss = el("button", "dismiss", "Dismiss");
+    const dismiss = el("button", "dismiss", phrase("Dismiss"));
     dismiss.type = "button";
     dismiss.addEventListener("click", () => this.clear(name));
     const line = el("p", "problem", el("span", "", reason), dismiss);

@@ -3,6 +3,7 @@
 import {get} from "./api.js";
 import {el, text} from "./elements.js";
 import {drawDiff} from "./offer.js";
+import {moment, number, percent, phrase} from "./phrases.js";
 
 const $ = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
@@ -11,9 +12,7 @@ const MEAN = 10;  // segments
 const MOST = 500;  // pairs that are shown
 
 const sum = (values) => values.reduce((total, x) => total + x, 0);
-const per = (x) => `${Math.round(100 * x)} %`;
 const atMost1 = (x) => Math.min(1, x);
-const when = (date) => new Date(date).toLocaleString("sv").slice(0, 16);  // as 2026-11-24 09:30, where the reader is
 
 function svg(name, attributes, ...children) {
   const made = document.createElementNS(SVG, name);
@@ -39,7 +38,7 @@ function chart(title, line, dots, least, label) {
   made.append(svg("polyline", {class: "line", points}));
   if (line.length === 1) made.append(svg("circle", {class: "dot", cx: x(0), cy: y(line[0]), r: 4}));
   made.append(svg("text", {x: LEFT, y: HEIGHT - 6}, "1"),
-    svg("text", {x: WIDTH - 10, y: HEIGHT - 6, "text-anchor": "end"}, `${line.length} segments`));
+    svg("text", {x: WIDTH - 10, y: HEIGHT - 6, "text-anchor": "end"}, phrase("{count} segments", {count: line.length})));
   return made;
 }
 
@@ -53,21 +52,24 @@ function show({segments, source, target}) {
   for (const one of pairs) saved.push((saved.at(-1) ?? 0) + one.characters - one.typed);
   const characters = sum(pairs.map((one) => one.characters));
   const tiles = [
-    [segments.length.toLocaleString("en"), "segments confirmed"],
-    [per(rate(pairs)), "of the words changed"],
-    [per(pairs.filter((one) => !one.edits).length / pairs.length), "of the segments taken as suggested"],
-    [per((saved.at(-1) ?? 0) / (characters || 1)), "of the keystrokes saved"],
+    [number(segments.length), phrase("segments confirmed")],
+    [percent(rate(pairs)), phrase("of the words changed")],
+    [percent(pairs.filter((one) => !one.edits).length / pairs.length), phrase("of the segments taken as suggested")],
+    [percent((saved.at(-1) ?? 0) / (characters || 1)), phrase("of the keystrokes saved")],
   ];
   $("tiles").replaceChildren(...(pairs.length ? tiles : []).map(([number, what]) => el("p", "tile", el("b", "", number), what)));
   if (!pairs.length) return;
   const means = pairs.map((_, at) => atMost1(rate(pairs.slice(Math.max(0, at + 1 - MEAN), at + 1))));
   const rates = pairs.map((one) => atMost1(one.edits / (one.tokens || 1)));
-  $("rate").replaceChildren(chart(`Edit rate: ${per(means.at(-1))} in the last segments`, means, rates, 0.2, per));
-  $("saved").replaceChildren(chart(`Saved keystrokes: ${saved.at(-1)}`, saved, [], 10, (x) => String(Math.round(x))));
+  $("rate").replaceChildren(chart(phrase("Edit rate: {rate} in the last segments", {rate: percent(means.at(-1))}), means, rates, 0.2, percent));
+  $("saved").replaceChildren(chart(phrase("Saved keystrokes: {count}", {count: saved.at(-1)}), saved, [], 10, (x) => String(Math.round(x))));
   $("pairs").replaceChildren(...pairs.slice(-MOST).reverse().map((one) => el("li", "",
     Object.assign(text("p", source, one.src), {className: "text quiet"}), text("p", target, ...drawDiff(one.suggested, one.tgt)),
-    el("p", "quiet", `${when(one.at)} · ${one.edits} of ${one.tokens} words changed · ${one.typed} ${one.counted ? "keystrokes" : "keystrokes at least"}`))));
+    el("p", "quiet", [moment(one.at), edited(one), keystrokes(one)].join(" · ")))));
 }
+
+const edited = ({edits, tokens}) => phrase("{edits} of {count} words changed", {edits, count: tokens});
+const keystrokes = ({typed: count, counted}) => (counted ? phrase("{count} keystrokes", {count}) : phrase("{count} keystrokes at least", {count}));
 
 async function shown() {
   $("problem").textContent = "";
@@ -82,7 +84,7 @@ async function shown() {
 try {
   const {sessions} = await get("v1/sessions");
   for (const one of sessions) {
-    $("session").append(new Option(`${one.name || "without a name"} · ${when(1000 * one.began)} · ${one.confirmed}`, one.id));
+    $("session").append(new Option(`${one.name || phrase("without a name")} · ${moment(1000 * one.began)} · ${one.confirmed}`, one.id));
   }
   const wanted = decodeURIComponent(location.hash.slice(1));
   if (sessions.some((one) => one.id === wanted)) $("session").value = wanted;

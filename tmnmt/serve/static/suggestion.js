@@ -6,6 +6,7 @@ import {chipsOf} from "./chips.js";
 import {el} from "./elements.js";
 import {Offer, drawWords} from "./offer.js";
 import {panel} from "./panels.js";
+import {percent, phrase} from "./phrases.js";
 import {continued, marked, plain, sentence} from "./texts.js";
 
 const $ = (id) => document.getElementById(id);
@@ -68,7 +69,7 @@ class Suggestion {
   async suggest(unit) {
     this._request = new AbortController();
     const {signal} = this._request, {session} = this._desk.open;
-    const waiting = setTimeout(() => { $("origin").textContent = this._isModelless ? "The memories are searched …" : "The model works on it …"; }, LONG);
+    const waiting = setTimeout(() => { $("origin").textContent = this._isModelless ? phrase("The memories are searched …") : phrase("The model works on it …"); }, LONG);
     const body = {texts: [unit.source], format: "xml", explain: true};
     try {
       const answer = this._isModelless ? await this._lookUp(unit, signal) : await post(`v1/sessions/${session.id}/translate`, body, signal);
@@ -147,20 +148,21 @@ class Suggestion {
     desk.tell("offer", {offer, goesOn});
     tell("");
     const {low} = offer.segment;
-    $("sure").textContent = low ? "the model is unsure" : offer.sure;
+    $("sure").textContent = low ? phrase("the model is unsure") : offer.sure;
     $("sure").classList.toggle("low", low);
     $("sure").hidden = !$("sure").textContent;
     this._drawChecks(offer.segment);
     if (goesOn || isFresh(unit) || !desk.editor.text) desk.editor.offer(offer.text);
     desk.tell("field");
     const [best] = offer.matches;
-    const match = best ? ` Best match ${best.worth ?? Math.round(100 * best.score)} %.` : " No match.";
-    desk.say(`Segment ${desk.open.at + 1} of ${desk.open.units.length}. Suggestion: ${sentence(offer.text)}${match}`);
+    const match = best ? phrase("Best match {worth}.", {worth: percent((best.worth ?? 100 * best.score) / 100)}) : phrase("No match.");
+    const told = {number: desk.open.at + 1, count: desk.open.units.length, text: sentence(offer.text), match};
+    desk.say(phrase("Segment {number} of {count}. Suggestion: {text} {match}", told));
   }
 
   _drawChecks({missing_numbers: numbers, checks}) {
     const lines = checks.filter(({name}) => name !== "numbers" || !numbers.length).map(checkLine);
-    if (numbers.length) lines.unshift(`missing number: ${numbers.join(", ")}`);
+    if (numbers.length) lines.unshift(phrase("missing number: {numbers}", {numbers: numbers.join(", ")}));
     $("checks").replaceChildren(...lines.map((line) => el("li", "", line)));
     $("checks").hidden = !lines.length;
   }

@@ -3,6 +3,7 @@
 import {chipsOf} from "./chips.js";
 import {drawnTags} from "./marks.js";
 import {panel} from "./panels.js";
+import {phrase} from "./phrases.js";
 import {shown} from "./texts.js";
 
 const $ = (id) => document.getElementById(id);
@@ -17,7 +18,7 @@ panel((desk) => {
     $("tag").disabled = !editor.missing.length;
     $("reading").textContent = editor.spoken;
   });
-  desk.action({id: "tag", keys: ["F8"], work: () => { if (desk.unit && !editor.insertTag()) desk.say("No tag is missing."); }});
+  desk.action({id: "tag", keys: ["F8"], work: () => { if (desk.unit && !editor.insertTag()) desk.say(phrase("No tag is missing.")); }});
   $("source").addEventListener("click", ({target}) => {
     const tag = target.closest(".chip")?.textContent;
     if (tag) desk.insert(tag);

@@ -1,5 +1,7 @@
 // Texts as they are shown, and as the server has them: words escaped, codes as short tags.
 
+import {phrase} from "./phrases.js";
+
 const MARKUP = /<[^<>]*>|&(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);/g;
 const NAMED = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'"};
 const TOKEN = /<\/?[a-z]+\d+\/?>|[\p{L}\p{N}\p{M}]+|\s+|[^\s]/gu;
@@ -37,7 +39,9 @@ function tagForm(tags, words) {
     have. "" where it can. */
 export function tagProblem(text, tags, words) {
   const unknown = text.match(tagForm(tags, words))?.find((tag) => !tags.includes(tag));
-  return unknown ? `${unknown} is no tag of this segment; its tags: ${[...new Set(tags)].join(", ") || "none"}.` : "";
+  if (!unknown) return "";
+  const allowed = [...new Set(tags)].join(", ") || phrase("none");
+  return phrase("{tag} is no tag of this segment; its tags: {allowed}.", {tag: unknown, allowed});
 }
 
 /** With a full stop, unless it ends in a mark of its own. */

@@ -4,6 +4,7 @@ import {get} from "./api.js";
 import {el} from "./elements.js";
 import {INSERTED} from "./invisible.js";
 import {panel} from "./panels.js";
+import {phrase} from "./phrases.js";
 
 const $ = (id) => document.getElementById(id);
 const KEPT = "tmnmt.field";  // where the browser keeps what was chosen
@@ -95,7 +96,9 @@ panel((desk) => {
     $("length").hidden = limit === null;
     if (limit === null) return;
     const length = [...desk.editor.words].length, over = length - limit;
-    $("length").textContent = over > 0 ? `${length} of ${limit} characters, ${over} too many` : `${length} of ${limit} characters`;
+    $("length").textContent = over > 0
+      ? phrase("{length} of {limit} characters, {over} too many", {length, limit, over})
+      : phrase("{length} of {limit} characters", {length, limit});
     $("length").classList.toggle("over", over > 0);
   });
 });

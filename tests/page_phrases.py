@@ -1,0 +1,91 @@
+"""The texts of the server's pages: those that their files have, in English, and those that a script
+has outside of `phrase`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+from places import ROOT
+
+STATIC = ROOT / "tmnmt" / "serve" / "static"
+_ATTRIBUTES = ("aria-label", "title", "placeholder")
+_PHRASE = re.compile(r'phrase\("((?:[^"\\]|\\.)*)"')
+_COMMENT = re.compile(r"/\*.*?\*/|(?:^|(?<=\s))//[^\n]*", re.S)
+_LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`')
+_PLACE = re.compile(r"\$\{[^{}]*\}")
+# what a person reads: a sentence, or several words; names of classes have no capital and no mark
+_READ = re.compile(
+    r"[A-Z][a-z]+ [a-z]|[a-z] [a-z]+[.,:…]|[A-Z][a-z]+[.…]$|\b(?:the|of|is|was|and|to) [a-z]"
+)
+
+
+class _Texts(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts = list[str]()
+        self._open = list[str]()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in ("meta", "link", "input"):
+            self._open.append(tag)
+        self.texts += [value for name, value in attrs if name in _ATTRIBUTES and value]
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self._open:
+            while self._open.pop() != tag:
+                pass
+
+    def handle_data(self, data: str) -> None:
+        if "kbd" not in self._open:
+            self.texts.append(" ".join(data.split()))
+
+
+def of_pages() -> set[str]:
+    """Of the HTML files, where they have letters."""
+    found = set[str]()
+    for path in STATIC.glob("*.html"):
+        reader = _Texts()
+        reader.feed(path.read_text(encoding="utf-8"))
+        found |= {text for text in reader.texts if re.search("[A-Za-z]{2}", text)}
+    return found - {"tmnmt"}
+
+
+def of_scripts() -> set[str]:
+    """Of the scripts, inside of `phrase`."""
+    texts = (_code(path) for path in STATIC.glob("*.js"))
+    return {_unescaped(text) for code in texts for text in _PHRASE.findall(code)}
+
+
+def outside() -> Iterator[str]:
+    """What a script has for people outside of `phrase`, with the name of its file."""
+    for path in sorted(STATIC.glob("*.js")):
+        for literal in _LITERAL.finditer(_PHRASE.sub("", _code(path))):
+            text = _PLACE.sub("", literal[1] or literal[2] or "")
+            if _READ.search(text):
+                yield f"{path.name}: {text}"
+
+
+def _code(path: Path) -> str:
+    return _COMMENT.sub("", path.read_text(encoding="utf-8"))
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text)
+
+
+def main() -> None:
+    """Prints what is outside, and what has no translation."""
+    import json
+
+    for line in outside():
+        print("outside", line)
+    french = json.loads((STATIC / "phrases.fr.json").read_text(encoding="utf-8"))
+    for text in sorted((of_pages() | of_scripts()) - set(french)):
+        print(json.dumps(text, ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main()

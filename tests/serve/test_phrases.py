@@ -1,0 +1,86 @@
+"""The page in English and in French: every text has a translation, and none is beside the table."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import page_phrases
+import pytest
+from browser import Browser
+from page_phrases import STATIC
+from serving import Server
+
+CHOSEN = "localStorage.setItem('tmnmt.language', 'fr')"
+# of what is seen and of attributes, without what somebody has typed, named or chosen
+SEEN = """[...document.querySelectorAll('body *')].flatMap((one) => [
+  ...[...one.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data),
+  one.getAttribute('aria-label') ?? '', one.title ?? '', one.getAttribute('placeholder') ?? '',
+]).map((text) => text.replace(/\\s+/g, ' ').trim()).filter(Boolean)"""
+
+
+def table(language: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(
+        (STATIC / f"phrases.{language}.json").read_text(encoding="utf-8")
+    )
+    return found
+
+
+def forms(entry: Any) -> list[str]:
+    return list(entry.values()) if isinstance(entry, dict) else [entry]
+
+
+def places(text: str) -> Counter[str]:
+    return Counter(re.findall(r"\{\w+\}", text))
+
+
+def test_every_text_of_the_page_is_in_the_table_and_no_other() -> None:
+    texts = page_phrases.of_pages() | page_phrases.of_scripts()
+    assert len(texts) > 100
+    assert texts - set(table("fr")) == set()
+    assert set(table("fr")) - texts == set()
+
+
+def test_forms_of_number_are_told_in_both_languages() -> None:
+    english, french = table("en"), table("fr")
+    assert set(english) == {key for key, entry in french.items() if isinstance(entry, dict)}
+    for entry in (*english.values(), *(french[key] for key in english)):
+        assert set(entry) == {"one", "other"}
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_a_translation_has_the_places_of_its_phrase(language: str) -> None:
+    for key, entry in table(language).items():
+        for form in forms(entry):
+            assert form.strip() and places(form) == places(key), key
+            assert form[:1].isspace() == key[:1].isspace(), key
+
+
+@pytest.fixture
+def french(browser: Browser, served: Server) -> Iterator[Browser]:
+    browser.open(served.url + "/")
+    browser.run(CHOSEN)
+    yield browser
+    browser.open(served.url + "/")
+    browser.run("localStorage.clear()")
+
+
+def test_the_page_is_in_the_language_that_was_chosen(french: Browser, served: Server) -> None:
+    texts = table("fr")
+    english = {key for key, entry in texts.items() if key not in forms(entry)}
+    french.open(served.url + "/")
+    french.until("document.getElementById('pair').options.length")
+    assert french.run("document.documentElement.lang") == "fr"
+    seen = set(french.run(SEEN))
+    assert seen & english == set() and texts["Open a document"] in seen
+    french.open(served.url + "/")
+    french.until("document.getElementById('language').options.length")
+    french.run(
+        "((list) => { list.value = 'en'; list.dispatchEvent(new Event('change')); })"
+        "(document.getElementById('language'))"
+    )
+    french.until("document.getElementById('begin')?.textContent === 'Open a document'")
+    assert french.run("document.documentElement.lang") == "en"
