@@ -34,6 +34,7 @@ LAYERS = (
         "number_words",
         "ends",
         "quotes",
+        "balance",
         "compatibility",
         "typography",
         "checks",

@@ -33,7 +33,7 @@ STOPS = ".!?:…"  # what a sentence ends with
 NO_CHARACTER = "\ufffd"
 CHECKS = (
     *("numbers", "codes", "placeholders", "ends", "length", "untranslated", "repeated"),
-    *("spaces", "characters", "unreadable"),
+    *("spaces", "characters", "unreadable", "brackets"),
 )
 # what a translation does in which a check finds something
 FINDINGS = {
@@ -48,6 +48,7 @@ FINDINGS = {
     "spaces": "have blanks where the source has none",
     "characters": "have invisible or private characters that the source does not have",
     "unreadable": "have bytes that are no character",
+    "brackets": "have a bracket or quotation mark without its other half",
     "replay": "are the translation of a match, whose source has other words",
     "terms": "lack a term that they should have",
     "forbidden": "have a forbidden term",
@@ -465,6 +466,15 @@ def _unreadable(sides: Sides) -> str:
     return " ".join(word for word in tgt.plain.split() if NO_CHARACTER in word)
 
 
+def _brackets(sides: Sides) -> str:
+    """The brackets and quotation marks without their other half, where the source has none such."""
+    from tmnmt.balance import is_part_of_quotation, unbalanced_brackets, unbalanced_quotes
+
+    src, tgt = sides.src.plain, sides.tgt.plain
+    brackets = "" if unbalanced_brackets(src) else unbalanced_brackets(tgt)
+    return brackets + ("" if is_part_of_quotation(src) else unbalanced_quotes(tgt))
+
+
 def _words(text: str) -> list[str]:
     return _WORD.findall(text)
 
@@ -480,4 +490,5 @@ _CHECKS: dict[str, Callable[[Sides], str]] = {
     "untranslated": _untranslated,
     "repeated": _repeated,
     "unreadable": _unreadable,
+    "brackets": _brackets,
 }

@@ -62,8 +62,8 @@ def check(
     Segments without a translation and locked ones are left out. The exit code is 0 where nothing is
     found, and 1 where something is found, or where a file or a row of it cannot be read or a file
     has no translation. Checks: numbers, codes,
-    placeholders, ends, length, untranslated, repeated, spaces, characters, unreadable, empty,
-    terms, forbidden; of subtitles speed, width and lines."""
+    placeholders, ends, length, untranslated, repeated, spaces, characters, unreadable,
+    brackets, empty, terms, forbidden; of subtitles speed, width and lines."""
     from tmnmt.batch.check import Checker, check_names, summary
     from tmnmt.batch.check_reports import REPORTS
     from tmnmt.formats.atomic import writing

@@ -40,6 +40,7 @@ CHECKS = {
     "spaces": "it has blanks where the source has none:",
     "characters": "it has invisible or private characters that the source does not have:",
     "unreadable": "it has bytes that are no character:",
+    "brackets": "it has a bracket or quotation mark without its other half:",
     "replay": "it is the translation of a match, whose source has other words:",
     "terms": "it lacks a term that it should have:",
     "forbidden": "it has a forbidden term:",
