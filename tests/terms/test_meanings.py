@@ -10,10 +10,10 @@ from tiny_model import PAIRS, write_tiny_model
 
 from tmnmt.checks import Check
 from tmnmt.config.options import TermsMode, TranslationOptions
-from tmnmt.errors import FormatError
+from tmnmt.errors import FormatError, UsageError
 from tmnmt.records import checks_of
 from tmnmt.terms.find import Finder
-from tmnmt.terms.homonyms import in_sense, term_at
+from tmnmt.terms.homonyms import in_domain, in_sense, term_at
 from tmnmt.terms.reading import read_terms
 from tmnmt.terms.term import Term
 from tmnmt.translator import Translator
@@ -90,14 +90,49 @@ def test_a_term_with_its_capitals_is_found_before_the_word(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("text", "target"),
-    [("Acme tools", "Acme"), ("ACME TOOLS", "ACME"), ("Acme's tools", "Acme"), ("acmes", None)],
+    [
+        ("Acme tools", ("Acme",)),
+        ("ACME TOOLS", ("ACME",)),
+        ("Acme's tools", ("Acme",)),
+        ("acmes", None),
+        ("the acme tools", ("acme",)),
+        ("the AcMe tools", ("AcMe",)),
+        ("acme tools", ("acme", "Acme")),
+    ],
 )
-def test_what_is_not_translated_stays_in_capitals_and_has_no_other_form(
-    text: str, target: str | None
+def test_what_is_not_translated_keeps_its_letters_and_has_no_other_form(
+    text: str, target: tuple[str, ...] | None
 ) -> None:
     places = Finder([Term("Acme", ("Acme",), verbatim=True)]).find(text)
     targets = [term_at(place, text, "en").targets for place in places]
-    assert targets == ([(target,)] if target else [])
+    assert targets == ([target] if target else [])
+
+
+def test_the_domain_of_a_document_decides_before_its_words(tmp_path: Path) -> None:
+    (bank,) = in_domain(read(tmp_path, BANK), "money", "en")
+    assert in_sense(bank, ["the bank of the river"], "en").targets == ("banque",)
+    assert in_domain(read(tmp_path, BANK), "Water", "en")[0].targets == ("rive",)
+    with pytest.raises(UsageError, match="domain 'mony': no term of several meanings"):
+        in_domain(read(tmp_path, BANK), "mony", "en")
+
+
+def test_a_translation_goes_by_the_domain(model: Path, tmp_path: Path) -> None:
+    read(tmp_path, "source,target,domain\nCommission,directive,tariff\nCommission,Parlement,law\n")
+    options = TranslationOptions(terms=tmp_path / "t.csv", terms_domain="law", beam=2)
+    (found,) = Translator.load(model, options=options).translate([SOURCE])
+    assert "Parlement" in found.tgt and not found.user_checks
+    with pytest.raises(UsageError, match="--terms-domain is of --terms"):
+        TranslationOptions(terms_domain="law")
+
+
+@pytest.mark.parametrize("name", ["forbiden", "contex", "do not tranlate", "Case sensitiv"])
+def test_a_misspelt_column_is_named(tmp_path: Path, name: str) -> None:
+    with pytest.raises(FormatError, match=r"line 1: column .* is not known; is it"):
+        read(tmp_path, f"source,target,{name}\na,b,\n")
+
+
+def test_a_column_of_another_name_is_passed_over(tmp_path: Path) -> None:
+    read(tmp_path, "source,target,id,status,part of speech,usage,notes\na,b,1,x,n,y,z\n")
 
 
 def test_words_of_a_note_decide_and_the_text_counts_before_what_stands_around(

@@ -28,7 +28,7 @@ from tmnmt.files.unit import TranslatableFile
 from tmnmt.formats.report import MALFORMED, TOO_LONG, Report
 from tmnmt.terms.check import term_checks
 from tmnmt.terms.find import Finder
-from tmnmt.terms.homonyms import term_at
+from tmnmt.terms.homonyms import in_domain, term_at
 from tmnmt.terms.reading import read_terms
 
 UNCHECKED = (MALFORMED, TOO_LONG)  # why a unit is no pair that is checked
@@ -62,6 +62,7 @@ class Checker:
 
     src_lang, tgt_lang: the languages of files that do not say theirs.
     terms: a list of terms; None checks no terms.
+    domain: what the texts are about, which chooses meanings of terms; "" where it is not known.
     names: the names of the checks.
     speed, width, lines: the most that subtitles may have, as in `SubtitleLimits`; 0: what is usual
     in their language.
@@ -76,6 +77,7 @@ class Checker:
     speed: float = 0
     width: int = 0
     lines: int = 0
+    domain: str = ""
     pairs: int = 0
     problems: list[str] = field(default_factory=list)
     _finders: dict[tuple[str, str], Finder] = field(default_factory=dict, init=False)
@@ -168,7 +170,10 @@ class Checker:
 
     def _finder(self, path: Path, languages: tuple[str, str]) -> Finder:
         if languages not in self._finders:
-            self._finders[languages] = Finder(read_terms(path, *languages))
+            terms = read_terms(path, *languages)
+            if self.domain:
+                terms = in_domain(terms, self.domain, languages[0])
+            self._finders[languages] = Finder(terms)
         return self._finders[languages]
 
 

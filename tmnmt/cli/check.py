@@ -18,6 +18,12 @@ def check(
         Path | None,
         typer.Option("--terms", metavar="FILE", help="Terms that translations should have."),
     ] = None,
+    domain: Annotated[
+        str | None,
+        typer.Option(
+            "--terms-domain", help="What the texts are about: it chooses meanings of terms."
+        ),
+    ] = None,
     included: Annotated[
         list[str] | None,
         typer.Option("--only", metavar="CHECK", help="This check alone; may be repeated."),
@@ -71,7 +77,7 @@ def check(
 
     names = check_names(included or (), excluded or ())
     limits = speed or 0, width or 0, lines or 0
-    checker = Checker(src_lang or "", tgt_lang or "", terms, names, *limits)
+    checker = Checker(src_lang or "", tgt_lang or "", terms, names, *limits, domain or "")
     findings = [*checker.findings(files)]
     content = REPORTS[report](findings, checker.pairs)
     if output is None:

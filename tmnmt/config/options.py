@@ -431,11 +431,20 @@ class Terms(Options):
             "hard: one of those given, as it is."
         ),
     ] = "soft"
+    terms_domain: Annotated[
+        str | None,
+        Help(
+            "What the texts are about, as finance. Of a term with several meanings, the one counts "
+            "whose context names it."
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.terms is None and self.terms_mode != "soft":
             raise UsageError("--terms-mode is of --terms, and there are none")
+        if self.terms is None and self.terms_domain is not None:
+            raise UsageError("--terms-domain is of --terms, and there are none")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from tmnmt.checks import Check
+from tmnmt.errors import UsageError
 from tmnmt.languages import data_for
 from tmnmt.terms.find import TermPlace, is_form
 from tmnmt.terms.term import Term
@@ -43,16 +44,41 @@ def in_sense(term: Term, texts: Iterable[str], lang: str) -> Term:
 
 def term_at(place: TermPlace, text: str, lang: str) -> Term:
     """A term with the targets that it may have where it stands, as far as its own text says. What
-    is not translated stays in capitals where it has them.
+    is not translated keeps the capitals and small letters of the text, but for a capital with which
+    a text begins.
 
     place: the place of the term.
     text: the text.
     lang: the language of the text."""
-    word = text[place.start : place.end]
     if place.term.verbatim:
-        is_shouted = word.isupper() and len(word) > 1
-        return replace(place.term, targets=(word if is_shouted else place.term.source,))
+        return replace(place.term, targets=_verbatim_targets(place, text))
     return in_sense(place.term, [text], lang)
+
+
+def _verbatim_targets(place: TermPlace, text: str) -> tuple[str, ...]:
+    word, source = text[place.start : place.end], place.term.source
+    is_first = not any(map(str.isalnum, text[: place.start]))
+    if is_first and word != source and word[1:] == source[1:]:
+        return word, source
+    return (word,)
+
+
+def in_domain(terms: Sequence[Term], domain: str, lang: str) -> list[Term]:
+    """The terms, of which those of several meanings have the one that belongs to a domain, where
+    its note or context names the domain.
+
+    terms: the terms.
+    domain: the domain of what is translated, as "finance".
+    lang: the language of the domain's name and of the notes.
+
+    Raises UsageError where no meaning of any term belongs to the domain."""
+    chosen = [in_sense(term, [domain], lang) for term in terms]
+    has_meanings = any(term.senses for term in terms)
+    if has_meanings and all(a is b for a, b in zip(chosen, terms, strict=True)):
+        raise UsageError(
+            f"domain {domain!r}: no term of several meanings names it in its context or note"
+        )
+    return chosen
 
 
 def open_questions(terms: Sequence[Term]) -> list[Check]:

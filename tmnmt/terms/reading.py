@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from io import BufferedReader
 from itertools import chain
 from pathlib import Path
@@ -18,6 +19,7 @@ from tmnmt.terms.term import Term, check_text, form, merged
 
 MOST_BYTES = 200_000_000
 LONGEST_LINE = 100_000  # characters
+ALIKE = 0.85  # how alike the name of a column and one that is read are, where it is misspelt
 GLOSSARY_SUFFIXES = (".txt", ".utf8")  # as OmegaT names them: tabs, no header
 MEMBER_SUFFIXES = (".tbx", ".xml", ".csv", ".tsv", *GLOSSARY_SUFFIXES)  # in an archive
 _MEMBERS = f"allowed: members whose names end in {', '.join(MEMBER_SUFFIXES)}"
@@ -25,11 +27,12 @@ COLUMNS = {
     "source": ("source", "src", "term"),
     "target": ("target", "tgt", "trg", "translation"),
     "forbidden": ("forbidden",),
-    "note": ("note", "comment"),
+    "note": ("note", "comment", "notes", "comments"),
     "case": ("case", "case_sensitive"),
     "context": ("context", "domain", "subject", "definition"),
     "verbatim": ("do_not_translate", "dnt", "verbatim"),
 }
+OTHER = "other "  # before the name of a column that is not read
 _DELIMITERS = {"\t": "tabs", ",": "commas", ";": "semicolons"}
 _YES, _NO = ("yes", "true", "1", "x"), ("no", "false", "0", "")
 _HEADER = (
@@ -139,8 +142,24 @@ def _header(head: str, source: Source, src_lang: str, tgt_lang: str) -> tuple[st
         names = [cell.strip().strip('"').lower() for cell in head.split(delimiter)]
         columns = [_column(name, src_lang, tgt_lang) for name in names]
         if columns.count("source") == columns.count("target") == 1:
+            _check_spelling(columns, f"{source.label}, line 1")
             return delimiter, columns
     raise FormatError(f"{source.label}, line 1: no header ({excerpt(head)!r}); {_HEADER}")
+
+
+def _check_spelling(columns: Sequence[str], place: str) -> None:
+    """Raises FormatError for a column that is not read and whose name is nearly that of one that
+    is."""
+    names = {name: field for field, field_names in COLUMNS.items() for name in field_names}
+    for column in columns:
+        if column.startswith(OTHER):
+            name = column.removeprefix(OTHER)
+            nearest = get_close_matches(name.replace(" ", "_"), names, 1, ALIKE)
+            if nearest and names[nearest[0]] not in columns:
+                raise FormatError(
+                    f"{place}: column {excerpt(name)!r} is not known; is it {nearest[0]!r}? "
+                    "Rename it, so that it is read, or take it out"
+                )
 
 
 def _column(name: str, src_lang: str, tgt_lang: str) -> str:
@@ -150,7 +169,7 @@ def _column(name: str, src_lang: str, tgt_lang: str) -> str:
     for field, lang in (("source", src_lang), ("target", tgt_lang)):
         if rank(normal_code(name), normal_code(lang)) is not None:
             return field
-    return f"other {name}"
+    return OTHER + name
 
 
 def _rows(

@@ -29,7 +29,7 @@ from tmnmt.spans import piece_spans
 from tmnmt.terms.check import target_spans, term_checks, unique_target
 from tmnmt.terms.find import Finder, TermPlace
 from tmnmt.terms.grammar import agreement, forms_of_word, other_forms, small_words
-from tmnmt.terms.homonyms import in_sense, open_questions, term_at
+from tmnmt.terms.homonyms import in_domain, in_sense, open_questions, term_at
 from tmnmt.terms.insertion import Insert
 from tmnmt.terms.reading import read_terms
 from tmnmt.terms.rewriting import Alternatives, Fixed, Part, Writer
@@ -474,13 +474,16 @@ def load_terms(model: Model, options: TranslationOptions) -> TermList | None:
     options: the options of its translations.
 
     Raises FormatError for what is no list of terms, and UsageError for languages that are not the
-    model's."""
+    model's, and for a domain that no term has."""
     if options.terms is None:
         return None
     languages = languages_of(model, options.src_lang, options.tgt_lang)
-    finder, is_hard = Finder(read_terms(options.terms, *languages)), options.terms_mode == "hard"
     src_lang, tgt_lang = model.config["src_lang"], model.config["tgt_lang"]
-    return TermList(finder, model.vocab, is_hard, tgt_lang, src_lang)
+    terms = read_terms(options.terms, *languages)
+    if options.terms_domain is not None:
+        terms = in_domain(terms, options.terms_domain, src_lang)
+    is_hard = options.terms_mode == "hard"
+    return TermList(Finder(terms), model.vocab, is_hard, tgt_lang, src_lang)
 
 
 def _covered(spans: Sequence[tuple[int, int]], start: int, end: int) -> list[int]:
