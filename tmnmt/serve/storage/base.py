@@ -17,7 +17,9 @@ from tmnmt.serve.storage.records import (
     Intention,
     Job,
     PairChanges,
+    Person,
     State,
+    StoredDocument,
     StoredSession,
 )
 
@@ -292,6 +294,103 @@ class GlossaryStorage(Protocol):
         target: the code of the target language."""
 
 
+class DocumentStorage(Protocol):
+    """Documents that people work on: the file, its segments, what became of these, and who is about
+    it. A segment is known by its number, from 1."""
+
+    def make(
+        self,
+        document: StoredDocument,
+        content: bytes,
+        segments: Sequence[Mapping[str, Any]],
+        limit: int,
+    ) -> bool:
+        """Keeps a new document. Returns False where the tenant has too many documents; then it is
+        not kept.
+
+        document: the document.
+        content: the bytes of its file.
+        segments: the records of its segments in order.
+        limit: how many documents a tenant may have."""
+
+    def get(self, tenant: str, id: str) -> StoredDocument | None:
+        """A document; None where the tenant has none of this id.
+
+        tenant: the tenant that it belongs to.
+        id: the id of the document."""
+
+    def tenant_documents(self, tenant: str) -> list[StoredDocument]:
+        """All documents of a tenant.
+
+        tenant: the tenant."""
+
+    def content(self, tenant: str, id: str) -> bytes | None:
+        """The bytes of the file as it came; None where there is no such document.
+
+        tenant: the tenant that it belongs to.
+        id: the id of the document."""
+
+    def segments(
+        self, tenant: str, id: str, numbers: Sequence[int]
+    ) -> dict[int, Mapping[str, Any]]:
+        """The records of segments by their numbers; one that there is not is left out.
+
+        tenant: the tenant that the document belongs to.
+        id: the id of the document.
+        numbers: the numbers of the segments."""
+
+    def changes(self, tenant: str, id: str, since: int) -> list[int]:
+        """The numbers of the segments that have changed since a version, in order.
+
+        tenant: the tenant that the document belongs to.
+        id: the id of the document.
+        since: the version."""
+
+    def put(
+        self,
+        document: StoredDocument,
+        segments: Mapping[int, Mapping[str, Any]],
+        history: Mapping[tuple[int, int], Mapping[str, Any]],
+    ) -> bool:
+        """Makes one change, whole. Returns False where the document is not of the version before
+        any more, or is gone; then nothing was changed.
+
+        document: the document as it is now, of a version that is one more than the present one.
+        segments: the records of the segments that change, by their numbers.
+        history: what is noted in the history of segments, by the number of the segment and a slot.
+        What is in the slot goes."""
+
+    def history(self, tenant: str, id: str, number: int, slots: int) -> list[Mapping[str, Any]]:
+        """What is noted in the history of a segment, in any order.
+
+        tenant: the tenant that the document belongs to.
+        id: the id of the document.
+        number: the number of the segment.
+        slots: how many slots a history has, from 0."""
+
+    def delete(self, tenant: str, id: str) -> bool:
+        """Deletes a document with all that belongs to it. Returns False where there is no such
+        document.
+
+        tenant: the tenant that it belongs to.
+        id: the id of the document."""
+
+    def note(self, tenant: str, id: str, person: Person, unseen_since: float) -> None:
+        """Notes that somebody has a document open, and forgets who was not seen for a while.
+        Nothing is noted where there is no such document.
+
+        tenant: the tenant that the document belongs to.
+        id: the id of the document.
+        person: the person.
+        unseen_since: who was seen last before this time is forgotten, in seconds since 1970."""
+
+    def people(self, tenant: str, id: str) -> list[Person]:
+        """Who was noted, in the order of their names.
+
+        tenant: the tenant that the document belongs to.
+        id: the id of the document."""
+
+
 class ClockStorage(Protocol):
     """Where looks at the clock are noted, for all servers that share it (`tmnmt.serve.clock`)."""
 
@@ -307,6 +406,7 @@ class Storage(Protocol):
     sessions: SessionStorage
     jobs: JobStorage
     glossaries: GlossaryStorage
+    documents: DocumentStorage
     clock: ClockStorage
 
     def size(self, tenant: str) -> int:

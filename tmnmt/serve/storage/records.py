@@ -163,3 +163,37 @@ class Glossary:
     name: str
     created: str
     dictionaries: tuple[Dictionary, ...]
+
+
+@dataclass(frozen=True)
+class StoredDocument:
+    """A document that people work on.
+
+    id: its id.
+    tenant: the tenant that it belongs to.
+    version: it grows by one with every change.
+    size: the bytes of all that is kept of it.
+    head: what is known of all of it, as JSON has it."""
+
+    id: str
+    tenant: str
+    version: int
+    size: int
+    head: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody who has a document open.
+
+    name: the person's name.
+    tab: the name that the page gives itself; a person may have several open.
+    number: the number of the segment at work; None where there is none.
+    since: when the person came to this segment, in seconds since 1970.
+    seen: when the person was there last, in seconds since 1970."""
+
+    name: str
+    tab: str
+    number: int | None
+    since: float
+    seen: float

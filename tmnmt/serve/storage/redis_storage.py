@@ -23,12 +23,11 @@ field. No key ends by itself: a Redis that is short of memory and throws away wh
     glossaries:TENANT      a set of ids
     clock                  looks at the clock, as `tmnmt.serve.clock` has them
 
-Values are JSON where they are more than a text or a number."""
+`redis_documents.py` has those of documents. Values are JSON where they are more than a text or a number."""
 
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
@@ -57,9 +56,10 @@ from tmnmt.serve.storage.records import (
     memory_key,
     same_first,
 )
+from tmnmt.serve.storage.redis_documents import Documents
+from tmnmt.serve.storage.redis_keys import decoded, is_id, key_of, listed
 from tmnmt.serve.storage.redis_server import PREFIX, RedisServer
 
-_PART = re.compile(r"[A-Za-z0-9._-]{0,64}")  # of a key: a tenant, or an id
 _MAKE_SESSION = """
 local prefix, before = ARGV[1], '(' .. ARGV[2]
 for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', before, 'LIMIT', 0, 1000)) do
@@ -304,35 +304,35 @@ class Sessions(SessionStorage):
         background: Sequence[ConfirmedPair] = (),
     ) -> bool:
         tenant, id = session.tenant, session.id
-        old = "ZRANGEBYSCORE", _key("used"), "-inf", f"({unused_since!r}", "LIMIT", 0, 1000
+        old = "ZRANGEBYSCORE", key_of("used"), "-inf", f"({unused_since!r}", "LIMIT", 0, 1000
         for name in self._server.run(*old):
             self._keep_segments(_Name(*name.decode().split(":")))
-        keys = _key("used"), _key("sessions", tenant), _key("session", tenant, id)
+        keys = key_of("used"), key_of("sessions", tenant), key_of("session", tenant, id)
         values = tenant, id, session.model, json.dumps(session.setup), repr(session.last_access)
         is_made = bool(self._make(keys, (PREFIX, repr(unused_since), limit, *values)))
         if is_made and background:  # nobody knows the id before this returns
             pairs = _json([*map(record_of, background)])
-            self._server.run("HSET", _key("session", tenant, id), "background", pairs)
+            self._server.run("HSET", key_of("session", tenant, id), "background", pairs)
         return is_made
 
     def background(self, tenant: str, id: str) -> list[ConfirmedPair]:
-        if not _is_id(id):
+        if not is_id(id):
             return []
-        pairs = self._server.run("HGET", _key("session", tenant, id), "background")
+        pairs = self._server.run("HGET", key_of("session", tenant, id), "background")
         return [] if pairs is None else [pair_of(record) for record in json.loads(pairs)]
 
     def get(self, tenant: str, id: str) -> StoredSession | None:
-        if not _is_id(id):
+        if not is_id(id):
             return None
         fields, last_access = self._server.together(*_reads(tenant, id))
         return _session(tenant, id, fields, last_access)
 
     def tenant_sessions(self, tenant: str) -> list[tuple[StoredSession, int]]:
-        ids = sorted(id.decode() for id in self._server.run("SMEMBERS", _key("sessions", tenant)))
+        ids = sorted(id.decode() for id in self._server.run("SMEMBERS", key_of("sessions", tenant)))
         commands = [
             command
             for id in ids
-            for command in (*_reads(tenant, id), ("ZCARD", _key("pairs", tenant, id)))
+            for command in (*_reads(tenant, id), ("ZCARD", key_of("pairs", tenant, id)))
         ]
         answers = self._server.together(*commands)
         return [
@@ -344,19 +344,19 @@ class Sessions(SessionStorage):
         ]
 
     def count(self) -> int:
-        return int(self._server.run("ZCARD", _key("used")))
+        return int(self._server.run("ZCARD", key_of("used")))
 
     def touch(self, tenant: str, id: str, now: float) -> None:
-        self._server.run("ZADD", _key("used"), "XX", repr(now), f"{tenant}:{id}")
+        self._server.run("ZADD", key_of("used"), "XX", repr(now), f"{tenant}:{id}")
 
     def delete(self, tenant: str, id: str) -> bool:
-        if not _is_id(id):
+        if not is_id(id):
             return False
         self._keep_segments(_Name(tenant, id))
         removed, _, _ = self._server.together(
-            ("SREM", _key("sessions", tenant), id),
-            ("UNLINK", *(_key(kind, tenant, id) for kind in ("session", "pairs", "segments"))),
-            ("ZREM", _key("used"), f"{tenant}:{id}"),
+            ("SREM", key_of("sessions", tenant), id),
+            ("UNLINK", *(key_of(kind, tenant, id) for kind in ("session", "pairs", "segments"))),
+            ("ZREM", key_of("used"), f"{tenant}:{id}"),
         )
         return bool(removed)
 
@@ -365,14 +365,14 @@ class Sessions(SessionStorage):
         it back. Of a segment that the session has added nobody else is the one who did."""
         pairs = self.pairs(*name)
         digests = [digest for digest in map(_digest, pairs) if digest]
-        inherited = self._server.run("HMGET", _key("inherited"), *digests) if digests else []
+        inherited = self._server.run("HMGET", key_of("inherited"), *digests) if digests else []
         added = {_digest(pair) for pair in pairs if pair.id > 0}
         stay = [
             digest
             for digest, timestamp in zip(digests, inherited, strict=True)
             if timestamp is not None or digest not in added
         ]
-        self._server.together(*(("HSET", _key("inherited"), digest, "") for digest in stay))
+        self._server.together(*(("HSET", key_of("inherited"), digest, "") for digest in stay))
 
     def append(
         self, tenant: str, id: str, pair: ConfirmedPair, feedback: Feedback, token: str
@@ -401,21 +401,21 @@ class Sessions(SessionStorage):
 
     def _of_segment(self, name: _Name, segment: str) -> tuple[str, _Member | None]:
         """The number of its pair, "" where there is none, and the pair."""
-        number = self._server.run("HGET", _key("segments", *name), segment)
+        number = self._server.run("HGET", key_of("segments", *name), segment)
         if number is None:
             return "", None
-        stored = self._server.run("ZRANGEBYSCORE", _key("pairs", *name), number, number)
+        stored = self._server.run("ZRANGEBYSCORE", key_of("pairs", *name), number, number)
         return number.decode(), _Member(stored[0]) if stored else None
 
     def confirmed(self, tenant: str, id: str) -> int:
-        return int(self._server.run("ZCARD", _key("pairs", tenant, id)))
+        return int(self._server.run("ZCARD", key_of("pairs", tenant, id)))
 
     def pairs(self, tenant: str, id: str) -> list[ConfirmedPair]:
         return [pair for pair, _ in self.reviews(tenant, id)]
 
     def changes(self, tenant: str, id: str, numbers: Sequence[int]) -> PairChanges | None:
         last = numbers[-1] if numbers else 0
-        answer = self._changes([_key("pairs", tenant, id)], [last, len(numbers)])
+        answer = self._changes([key_of("pairs", tenant, id)], [last, len(numbers)])
         if answer is None:
             return None
         are_new, members = answer
@@ -430,16 +430,16 @@ class Sessions(SessionStorage):
         self, tenant: str, id: str, newest: int | None = None
     ) -> list[tuple[ConfirmedPair, Feedback]]:
         first = 0 if newest is None else -newest
-        members = self._server.run("ZRANGE", _key("pairs", tenant, id), first, -1)
+        members = self._server.run("ZRANGE", key_of("pairs", tenant, id), first, -1)
         return [(member.pair, member.feedback) for member in map(_Member, members)]
 
     def intend(
         self, tenant: str, id: str, token: str, pair: ConfirmedPair, feedback: Feedback
     ) -> bool:
-        keys = _key("session", tenant, id), _key("intention", token), _key("intentions")
+        keys = key_of("session", tenant, id), key_of("intention", token), key_of("intentions")
         texts = f"{_json(record_of(pair))},{_json(feedback)}"
         fields = {"tenant": tenant, "id": id, "pair": texts}
-        return bool(self._intend(keys, (token, *_listed(fields))))
+        return bool(self._intend(keys, (token, *listed(fields))))
 
     def share(self, token: str, pair: ConfirmedPair) -> bool:
         stored = self._intention(token)
@@ -454,7 +454,7 @@ class Sessions(SessionStorage):
         name = _Name(tenant, id)
         while True:
             if segment is None:
-                last = self._server.run("ZREVRANGE", _key("pairs", tenant, id), 0, 0)
+                last = self._server.run("ZREVRANGE", key_of("pairs", tenant, id), 0, 0)
                 stored = _Member(last[0]) if last else None
             else:
                 _, stored = self._of_segment(name, segment)
@@ -490,18 +490,18 @@ class Sessions(SessionStorage):
                 return leaving(stored.pair, removes.decode() if is_known else None)
 
     def _intention(self, token: str) -> _Stored | None:
-        fields = self._server.run("HMGET", _key("intention", token), "tenant", "id", "pair")
+        fields = self._server.run("HMGET", key_of("intention", token), "tenant", "id", "pair")
         return None if fields[2] is None else _Stored(*(field.decode() for field in fields))
 
     def drop(self, token: str) -> None:
         self._server.together(
-            ("UNLINK", _key("intention", token)), ("SREM", _key("intentions"), token)
+            ("UNLINK", key_of("intention", token)), ("SREM", key_of("intentions"), token)
         )
 
     def intentions(self) -> list[Intention]:
-        tokens = [token.decode() for token in self._server.run("SMEMBERS", _key("intentions"))]
+        tokens = [token.decode() for token in self._server.run("SMEMBERS", key_of("intentions"))]
         names = "pair", "removes", "cancelled"
-        reads = (("HMGET", _key("intention", token), *names) for token in tokens)
+        reads = (("HMGET", key_of("intention", token), *names) for token in tokens)
         return [
             Intention(
                 token,
@@ -570,7 +570,7 @@ class Jobs(JobStorage):
         )
 
     def make(self, job: Job, tenant: str, unchanged_since: float, limit: int) -> bool:
-        keys = _key("jobs"), _key("jobs", tenant), _key("job", job.id)
+        keys = key_of("jobs"), key_of("jobs", tenant), key_of("job", job.id)
         changed = repr(job.changed)
         fields = {
             "tenant": tenant,
@@ -582,15 +582,15 @@ class Jobs(JobStorage):
             "changed": changed,
         }
         arguments = PREFIX, repr(unchanged_since), limit, job.id, changed
-        return bool(self._make(keys, (*arguments, *_listed(fields))))
+        return bool(self._make(keys, (*arguments, *listed(fields))))
 
     def get(self, id: str, tenant: str | None) -> Job | None:
-        if not _is_id(id):
+        if not is_id(id):
             return None
         fields, has_file = self._server.together(
-            ("HGETALL", _key("job", id)), ("EXISTS", _key("file", id))
+            ("HGETALL", key_of("job", id)), ("EXISTS", key_of("file", id))
         )
-        texts = _decoded(fields)
+        texts = decoded(fields)
         if not texts or tenant not in (None, texts["tenant"]):
             return None
         parameters, (completed, total), result = (
@@ -603,17 +603,17 @@ class Jobs(JobStorage):
         )
 
     def file(self, id: str) -> bytes | None:
-        content: bytes | None = self._server.run("GET", _key("file", id)) if _is_id(id) else None
+        content: bytes | None = self._server.run("GET", key_of("file", id)) if is_id(id) else None
         return content
 
     def delete(self, id: str, tenant: str) -> bool:
-        if not _is_id(id):
+        if not is_id(id):
             return False
-        keys = _key("job", id), _key("file", id), _key("jobs", tenant), _key("jobs")
+        keys = key_of("job", id), key_of("file", id), key_of("jobs", tenant), key_of("jobs")
         return bool(self._delete(keys, (tenant, id)))
 
     def claim(self, id: str) -> bool:
-        return _is_id(id) and bool(self._claim([_key("job", id)], []))
+        return is_id(id) and bool(self._claim([key_of("job", id)], []))
 
     def advance(self, id: str, completed: int, total: int | None, now: float) -> bool:
         return self._changed(
@@ -626,8 +626,8 @@ class Jobs(JobStorage):
         self._changed(id, {"state": state, "result": json.dumps(result)}, file, now)
 
     def _changed(self, id: str, fields: Mapping[str, str], file: bytes | None, now: float) -> bool:
-        keys = _key("job", id), _key("file", id), _key("jobs")
-        arguments = id, repr(now), int(file is not None), file or b"", *_listed(fields)
+        keys = key_of("job", id), key_of("file", id), key_of("jobs")
+        arguments = id, repr(now), int(file is not None), file or b"", *listed(fields)
         return bool(self._change(keys, arguments))
 
 
@@ -640,42 +640,44 @@ class Glossaries(GlossaryStorage):
         self._make, self._change = map(server.script, (_MAKE_GLOSSARY, _CHANGE_GLOSSARY))
 
     def make(self, glossary: Glossary, tenant: str, limit: int) -> bool:
-        keys = _key("glossaries", tenant), _key("glossary", tenant, glossary.id)
+        keys = key_of("glossaries", tenant), key_of("glossary", tenant, glossary.id)
         fields = {"name": glossary.name, "made": glossary.created, **_terms(glossary.dictionaries)}
-        return bool(self._make(keys, (limit, glossary.id, *_listed(fields))))
+        return bool(self._make(keys, (limit, glossary.id, *listed(fields))))
 
     def tenant_glossaries(self, tenant: str) -> list[Glossary]:
-        ids = [id.decode() for id in self._server.run("SMEMBERS", _key("glossaries", tenant))]
-        records = self._server.together(*(("HGETALL", _key("glossary", tenant, id)) for id in ids))
+        ids = [id.decode() for id in self._server.run("SMEMBERS", key_of("glossaries", tenant))]
+        records = self._server.together(
+            *(("HGETALL", key_of("glossary", tenant, id)) for id in ids)
+        )
         glossaries = [_glossary(id, fields) for id, fields in zip(ids, records, strict=True)]
         existing = [glossary for glossary in glossaries if glossary is not None]
         return sorted(existing, key=lambda glossary: (glossary.created, glossary.id))
 
     def get(self, tenant: str, id: str) -> Glossary | None:
-        if not _is_id(id):
+        if not is_id(id):
             return None
-        return _glossary(id, self._server.run("HGETALL", _key("glossary", tenant, id)))
+        return _glossary(id, self._server.run("HGETALL", key_of("glossary", tenant, id)))
 
     def change(
         self, tenant: str, id: str, name: str | None, dictionaries: Sequence[Dictionary]
     ) -> bool:
         fields = ({"name": name} if name is not None else {}) | _terms(dictionaries)
-        key = _key("glossary", tenant, id) if _is_id(id) else None
-        return key is not None and bool(self._change([key], _listed(fields)))
+        key = key_of("glossary", tenant, id) if is_id(id) else None
+        return key is not None and bool(self._change([key], listed(fields)))
 
     def delete(self, tenant: str, id: str) -> bool:
-        if not _is_id(id):
+        if not is_id(id):
             return False
         removed, _ = self._server.together(
-            ("SREM", _key("glossaries", tenant), id), ("UNLINK", _key("glossary", tenant, id))
+            ("SREM", key_of("glossaries", tenant), id), ("UNLINK", key_of("glossary", tenant, id))
         )
         return bool(removed)
 
     def delete_dictionary(self, tenant: str, id: str, source: str, target: str) -> bool:
-        if not _is_id(id):
+        if not is_id(id):
             return False
         field = f"terms:{source}:{target}"
-        return bool(self._server.run("HDEL", _key("glossary", tenant, id), field))
+        return bool(self._server.run("HDEL", key_of("glossary", tenant, id), field))
 
 
 class Clock(ClockStorage):
@@ -687,9 +689,9 @@ class Clock(ClockStorage):
         self._server = server
 
     def change(self, work: Callable[[str | None], str]) -> str:
-        stored: bytes | None = self._server.run("GET", _key("clock"))
+        stored: bytes | None = self._server.run("GET", key_of("clock"))
         note = work(stored.decode() if stored is not None else None)
-        self._server.run("SET", _key("clock"), note)
+        self._server.run("SET", key_of("clock"), note)
         return note
 
 
@@ -704,44 +706,33 @@ class RedisStorage(Storage):
         self._server = RedisServer(address)
         self.sessions, self.jobs = Sessions(self._server), Jobs(self._server)
         self.glossaries, self.clock = Glossaries(self._server), Clock(self._server)
+        self.documents = Documents(self._server)
 
     def size(self, tenant: str) -> int:
         """The size is what Redis says that it takes in memory."""
         lists = ("sessions", ("session", "pairs")), ("glossaries", ("glossary",))
         keys = [
-            _key(kind, tenant, id.decode())
+            key_of(kind, tenant, id.decode())
             for name, kinds in lists
-            for id in self._server.run("SMEMBERS", _key(name, tenant))
+            for id in self._server.run("SMEMBERS", key_of(name, tenant))
             for kind in kinds
         ]
         keys += [
-            _key(kind, id.decode())
-            for id in self._server.run("SMEMBERS", _key("jobs", tenant))
+            key_of(kind, id.decode())
+            for id in self._server.run("SMEMBERS", key_of("jobs", tenant))
             for kind in ("job", "file")
         ]
         sizes = self._server.together(*(("MEMORY", "USAGE", key) for key in keys))
-        return sum(size or 0 for size in sizes)
+        return sum(size or 0 for size in sizes) + self.documents.size(tenant)
 
     def close(self) -> None:
         self._server.close()
 
 
-def _key(kind: str, *parts: str) -> str:
-    """Raises ValueError for a part that could be read as two: no tenant and no id is such."""
-    if not all(map(_PART.fullmatch, parts)):
-        raise ValueError("no part of a key")
-    return PREFIX + ":".join((kind, *parts))
-
-
-def _is_id(id: str) -> bool:
-    """Whether this can be an id at all; what clients ask for may be anything."""
-    return bool(id) and _PART.fullmatch(id) is not None
-
-
 def _reads(tenant: str, id: str) -> tuple[Sequence[str], Sequence[str]]:
     """The commands that read a session."""
-    command = "HMGET", _key("session", tenant, id), "model", "given"
-    return command, ("ZSCORE", _key("used"), f"{tenant}:{id}")
+    command = "HMGET", key_of("session", tenant, id), "model", "given"
+    return command, ("ZSCORE", key_of("used"), f"{tenant}:{id}")
 
 
 def _session(
@@ -779,15 +770,6 @@ def _json(record: object) -> str:
     return json.dumps(record, ensure_ascii=False)
 
 
-def _listed(fields: Mapping[str, str]) -> list[str]:
-    """Names and values in turn, as Redis takes them."""
-    return [part for field in fields.items() for part in field]
-
-
-def _decoded(fields: Mapping[bytes, bytes]) -> dict[str, str]:
-    return {name.decode(): value.decode() for name, value in fields.items()}
-
-
 def _terms(dictionaries: Sequence[Dictionary]) -> dict[str, str]:
     return {
         f"terms:{dictionary.source}:{dictionary.target}": _json(dictionary.entries)
@@ -796,7 +778,7 @@ def _terms(dictionaries: Sequence[Dictionary]) -> dict[str, str]:
 
 
 def _glossary(id: str, fields: Mapping[bytes, bytes]) -> Glossary | None:
-    texts = _decoded(fields)
+    texts = decoded(fields)
     if not texts:
         return None
     dictionaries = [
