@@ -121,6 +121,24 @@ def sessions(call: Calls) -> None:
     call("POST", "/v1/documents/fill", {**file, "targets": ["Non."]})
 
 
+def documents(call: Calls) -> None:
+    file = {"name": "a.po", "content": base64.b64encode(PO).decode(), "write_to": ""}
+    desk = f"/v1/desk/{call('POST', '/v1/desk', file).json['id']}"
+    segment = f"{desk}/segments/1"
+    call("PATCH", desk, {"project": "house"})
+    call("PATCH", segment, {"version": 1, "text": "Non", "origin": "model", "quality": 0.5})
+    comment = call("POST", f"{segment}/comments", {"text": "Really?"}).json["comments"][0]["id"]
+    call("DELETE", f"{segment}/comments/{comment}")
+    call("POST", f"{desk}/segments", {"changes": [{"number": 1, "version": 9, "text": "Non."}]})
+    call("POST", f"{segment}/confirm", {"version": 9, "text": "Non.", "repetitions": True})
+    call("PUT", f"{desk}/presence", {"number": 1, "tab": "a"})
+    for path in ("", "/segments", "/segments/1/history", "/file", "/changes?since=0"):
+        call("GET", desk + path)
+    call("POST", f"{desk}/undo", {})
+    call("GET", "/v1/desk")
+    call("DELETE", desk)
+
+
 @pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[Server]:
     with tiny_server(folder, ("law=law",), ("own=answers",)) as server:
@@ -132,6 +150,7 @@ def test_every_route_answers_as_it_is_described(served: Server) -> None:
     translating(call)
     memories(call)
     sessions(call)
+    documents(call)
     routes = {(route.method, route.path) for dialect in OWN for route in dialect.routes}
     assert call.routes == routes
     assert all(route.answer is not None for dialect in OWN for route in dialect.routes)
@@ -157,6 +176,7 @@ def test_refusals_are_as_described(served: Server) -> None:
         ("POST", "/v1/translate", {"texts": 1}, 400),
         ("GET", "/v1/sessions/none", None, 404),
         ("GET", "/v1/dialects/none/openapi.json", None, 404),
+        ("GET", "/v1/desk/none", None, 404),
         ("POST", "/v1/documents/fill", {"content": "QQ==", "targets": ["<g9>a</g9>"]}, 400),
     ):
         assert served.ask(method, path, body).status == status

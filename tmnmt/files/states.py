@@ -5,7 +5,10 @@
     repetition  machine   that of an earlier unit with the same text                 review
     fuzzy       fuzzy     a match worth less than 100, as it stands                  review
     adapted     adapted   a full match that something was put into                 review
+    draft       human     what a person has written and not confirmed                review
     confirmed   human     what a person confirmed for this very segment              nothing
+    reviewed    human     the same, which somebody else has read                     nothing
+    approved    human     the same, which a reviewer has approved                    nothing
     memory      full      a full match, as it stands                                 nothing
 
 The state follows the kind of match, whatever option had it taken. What a person confirmed has no
@@ -76,12 +79,37 @@ STATES: dict[str, TargetState] = {
         tmx_origin="adapted",
         is_match=True,
     ),
+    "draft": TargetState(
+        is_draft=True,
+        xliff1={"state": _REVIEW},
+        xliff2={"state": "initial", "subState": "tmnmt:draft"},
+        trados={"conf": "Draft", "origin": "interactive"},
+        memoq={"status": "PartiallyEdited"},
+        phrase={"confirmed": "0", "trans-origin": "null", "score": "0.0"},
+        tmx_origin="model",
+    ),
     "confirmed": TargetState(
         is_draft=False,
         xliff1={"state": "translated"},
         xliff2={"state": "translated"},
         trados={"conf": "Translated", "origin": "interactive"},
         memoq={"status": "ManuallyConfirmed"},
+        phrase={"confirmed": "1", "trans-origin": "null", "score": "0.0"},
+    ),
+    "reviewed": TargetState(
+        is_draft=False,
+        xliff1={"state": "signed-off"},
+        xliff2={"state": "reviewed"},
+        trados={"conf": "ApprovedTranslation", "origin": "interactive"},
+        memoq={"status": "Reviewer1Confirmed"},
+        phrase={"confirmed": "1", "trans-origin": "null", "score": "0.0"},
+    ),
+    "approved": TargetState(
+        is_draft=False,
+        xliff1={"state": "final"},
+        xliff2={"state": "final"},
+        trados={"conf": "ApprovedSignOff", "origin": "interactive"},
+        memoq={"status": "Proofread"},
         phrase={"confirmed": "1", "trans-origin": "null", "score": "0.0"},
     ),
     "memory": TargetState(

@@ -9,6 +9,7 @@ from tmnmt.files.unit import Confirmation
 from tmnmt.files.unit import State as UnitState
 from tmnmt.segments import CacheSource, MemorySource, Provenance
 from tmnmt.serve.storage.records import State as JobState
+from tmnmt.serve.workspace.segment import Origin
 
 Rounded = Annotated[float, "To 8 digits."]
 CodeRecord = Annotated[list[str | int], "Place, kind, markup; then what is not as usual."]
@@ -35,13 +36,72 @@ class RefusedTarget(TypedDict):
     reason: str
 
 
+class SegmentIssue(CheckRecord):
+    """What a check has found in a segment of a document."""
+
+    segment: int
+
+
+class DeskCheck(CheckRecord):
+    """What a check has found in a segment, and why somebody has ignored it."""
+
+    ignored: str | None
+
+
+class CommentRecord(TypedDict):
+    """A comment on a segment."""
+
+    id: str
+    by: str
+    time: str
+    text: str
+
+
+class FileTarget(TypedDict):
+    """What the file has of a segment."""
+
+    target: str | None
+    state: UnitState
+
+
+class DeskSegment(TypedDict):
+    """A segment of a document on which people work. Its texts are XML with short tags for codes."""
+
+    number: Annotated[int, "From 1."]
+    source: str
+    file: FileTarget
+    document: str
+    id: str
+    context: str
+    plural: str
+    notes: list[str]
+    problem: str
+    markup: Annotated[dict[str, str], "What each tag is in the file."]
+    max_length: Annotated[int | None, "Characters of its target; null where the file has no limit."]
+    text: Annotated[str | None, "The draft; null where there is none."]
+    confirmed: Annotated[str | None, "What is confirmed; null where nothing is."]
+    state: Literal["untouched", "draft", "translated", "reviewed", "approved", "locked"]
+    origin: Annotated[Origin, "Where its text came from."]
+    match: Annotated[int | None, "What the match was worth that it came from."]
+    quality: Annotated[float | None, "How likely the model's text is right."]
+    checks: list[DeskCheck]
+    comments: list[CommentRecord]
+    repeats: Annotated[int | None, "The first segment with the same source; null for that one."]
+    words: int
+    by: Annotated[str, "Who changed it last."]
+    time: Annotated[str, "When that was, in UTC by ISO 8601."]
+    version: Annotated[int, "The version of the document then."]
+
+
 class Error(TypedDict):
-    """Why a request was refused. `checks` stand with the code `checks`, and `refused` where targets
-    cannot stand in their file."""
+    """Why a request was refused. `checks` stand with the code `checks`, `refused` where targets
+    cannot stand in their file, `segment` with the code `conflict`, and `issues` with `issues`."""
 
     error: ErrorText
     checks: NotRequired[list[CheckRecord]]
     refused: NotRequired[list[RefusedTarget]]
+    segment: NotRequired[DeskSegment]
+    issues: NotRequired[list[SegmentIssue]]
 
 
 class RivalRecord(TypedDict):
@@ -465,6 +525,8 @@ class FileSegment(TypedDict):
     plural: str
     notes: list[str]
     problem: str
+    markup: Annotated[dict[str, str], "What each tag is in the file."]
+    max_length: Annotated[int | None, "Characters of its target; null where the file has no limit."]
 
 
 class FileSegments(TypedDict):
@@ -473,6 +535,123 @@ class FileSegments(TypedDict):
     kind: str
     sentences: bool
     segments: list[FileSegment]
+
+
+class DeskSession(TypedDict):
+    """The session of a document, and what it reads and writes."""
+
+    id: str
+    model: Annotated[str | None, "null where only memories are served."]
+    source: str
+    target: str
+    memories: list[str]
+    write_to: str | None
+    terms: list[str]
+
+
+class WordCounts(TypedDict):
+    """Words of the source: of all segments that are not locked, of those that are confirmed or
+    translated in the file, and of drafts."""
+
+    all: int
+    confirmed: int
+    draft: int
+
+
+class DeskDocument(TypedDict):
+    """A document on which people work."""
+
+    id: str
+    name: str
+    original: Annotated[str, "The name of the file as it came."]
+    project: str
+    kind: str
+    sentences: bool
+    session: DeskSession
+    segments: int
+    source: str
+    target: str
+    version: int
+    words: WordCounts
+    states: Annotated[dict[str, int], "How many segments are in each state."]
+    issues: Annotated[int, "What checks found and nobody has ignored."]
+    changed: str
+    created: str
+    by: str
+
+
+class DeskDocuments(TypedDict):
+    """Documents, the one that was changed last first."""
+
+    documents: list[DeskDocument]
+
+
+class DeskSegments(TypedDict):
+    """Segments of a document in order."""
+
+    version: int
+    segments: list[DeskSegment]
+
+
+class PersonRecord(TypedDict):
+    """Somebody who has a document open."""
+
+    name: str
+    tab: str
+    number: Annotated[int | None, "The segment at work."]
+    since: Annotated[int, "When the person came there, in seconds since 1970."]
+
+
+class DeskChanges(DeskSegments):
+    """What has changed in a document, and who is there."""
+
+    about: DeskDocument
+    people: list[PersonRecord]
+    stamp: Annotated[str, "Another one where people have moved."]
+
+
+class DeskDrafts(TypedDict):
+    """Segments that were written to, and those that somebody else has changed meanwhile."""
+
+    segments: list[DeskSegment]
+    conflicts: list[DeskSegment]
+
+
+class DeskConfirmed(TypedDict):
+    """A segment that was confirmed, and what became of its repetitions."""
+
+    segment: DeskSegment
+    repetitions: list[DeskSegment]
+    differs: Annotated[list[int], "Repetitions for which a person has another text."]
+    checks: list[CheckRecord]
+
+
+class DeskUndone(TypedDict):
+    """Segments that are not confirmed any more."""
+
+    segments: list[DeskSegment]
+
+
+class DeskVersion(TypedDict):
+    """What a segment was."""
+
+    edit: Annotated[int, "Grows with every entry."]
+    text: str | None
+    confirmed: str | None
+    state: str
+    origin: Origin
+    by: str
+    time: str
+
+
+class DeskHistory(TypedDict):
+    """What a segment has been, the newest first."""
+
+    versions: list[DeskVersion]
+
+
+class Nothing(TypedDict):
+    """There is nothing to tell."""
 
 
 class Health(TypedDict):

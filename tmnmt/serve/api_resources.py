@@ -37,6 +37,26 @@ SAVED = {"Content-Disposition": "attachment"}
 SOURCE = Field("source", "text", "Language of the texts; not given, the only one.", default="")
 TARGET = Field("target", "text", "Language wanted; not given, the only one.", default="")
 MODEL = Field("model", "text", "Its name; not given, the first of the languages.", default="")
+MEMORIES = Field(
+    "memories",
+    "texts",
+    "Names of the memories to read; not given, all of the pair.",
+    entries=NAMES,
+    distinct=True,
+)
+TERMS = Field(
+    "terms",
+    "texts",
+    "Names of lists of terms, or ids; not given, all of the pair.",
+    entries=NAMES,
+    distinct=True,
+)
+WRITE_TO = Field(
+    "write_to",
+    "text",
+    "Name of the memory that confirmed pairs are added to, for good; empty: of none; not "
+    "given, the first of the languages that is written to, where the key may write.",
+)
 TERMS_MODE = Field("terms_mode", "text", "soft, or hard.", "soft", choices=("soft", "hard"))
 SRC = Field("src", "text", "The source text.", required=True)
 TGT = Field("tgt", "text", "Its translation.", required=True)

@@ -11,8 +11,8 @@ from typing import Any, TypeVar, get_args
 
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from tmnmt.checks import Check, ChecksError, OnChecks
-from tmnmt.codes.record import Source, Text
+from tmnmt.checks import Check, OnChecks
+from tmnmt.codes.record import Text
 from tmnmt.config.options import MODES
 from tmnmt.engine.confirmed import confirmable, confirmed_now
 from tmnmt.errors import UsageError
@@ -20,25 +20,30 @@ from tmnmt.formats.clean import clean_name
 from tmnmt.records import alternative_record, pair_record
 from tmnmt.segments import Alternative, ConfirmedPair, Segment, Translation
 from tmnmt.serve import answers
+from tmnmt.serve.api_desk import DOCUMENTS
 from tmnmt.serve.api_request import ApiRequest
 from tmnmt.serve.api_resources import (
     MANAGED,
+    MEMORIES,
     MODEL,
     PAIR,
     SAVED,
     SOURCE,
     SRC,
     TARGET,
+    TERMS,
     TERMS_MODE,
     TGT,
+    WRITE_TO,
     pair_of,
 )
 from tmnmt.serve.api_workbench import DESK, LARGE
+from tmnmt.serve.confirming import checks_record, confirmation_of
 from tmnmt.serve.events import error_record, event, event_stream
 from tmnmt.serve.fields import DOCUMENT, NAMES, SEGMENTS, TEXTS, Field, read
 from tmnmt.serve.http_error import Refused, wrong
 from tmnmt.serve.keys import Caller
-from tmnmt.serve.markup import FORMS, Form, check_tags, markup
+from tmnmt.serve.markup import FORMS, markup, single_text
 from tmnmt.serve.match_records import served_match, served_translation
 from tmnmt.serve.memories import Memory, count
 from tmnmt.serve.metrics import exposed
@@ -67,20 +72,6 @@ _IGNORED = Field(
     distinct=True,
 )
 _EXPLAIN = Field("explain", "flag", "With the origin of every token.", default=False)
-_MEMORIES = Field(
-    "memories",
-    "texts",
-    "Names of the memories to read; not given, all of the pair.",
-    entries=NAMES,
-    distinct=True,
-)
-_TERMS = Field(
-    "terms",
-    "texts",
-    "Names of lists of terms, or ids; not given, all of the pair.",
-    entries=NAMES,
-    distinct=True,
-)
 _OPTIONS = Field(
     "options",
     "object",
@@ -96,8 +87,8 @@ TRANSLATE = (
     _FORM,
     _IGNORED,
     _EXPLAIN,
-    _MEMORIES,
-    _TERMS,
+    MEMORIES,
+    TERMS,
     TERMS_MODE,
     _OPTIONS,
     Field(
@@ -111,14 +102,9 @@ BEGIN = (
     SOURCE,
     TARGET,
     MODEL,
-    _MEMORIES,
-    Field(
-        "write_to",
-        "text",
-        "Name of the memory that confirmed pairs are added to, for good; empty: of none; not "
-        "given, the first of the languages that is written to, where the key may write.",
-    ),
-    _TERMS,
+    MEMORIES,
+    WRITE_TO,
+    TERMS,
     TERMS_MODE,
     _OPTIONS,
     Field("name", "text", "What the document is called, for lists of sessions.", default=""),
@@ -161,7 +147,7 @@ TYPED = (
     SOURCE,
     TARGET,
     MODEL,
-    _MEMORIES,
+    MEMORIES,
     Field("session", "text", "The session that the text is of; it says which memories are read."),
 )
 COMPLETE = (
@@ -450,7 +436,8 @@ async def begin(service: Service, call: ApiRequest) -> Any:
     )
     setup = replace(setup, name=clean_name(fields["name"]), began=time.time())
     background = await service.in_thread(lambda: _background(service, fields))
-    return _session(await service.begin(model, call.caller, setup, background), 0)
+    begun = await service.write(lambda: service.begin(model, call.caller, setup, background))
+    return _session(begun, 0)
 
 
 def _background(service: Service, fields: Mapping[str, Any]) -> list[ConfirmedPair]:
@@ -459,7 +446,7 @@ def _background(service: Service, fields: Mapping[str, Any]) -> list[ConfirmedPa
     pairs = list[ConfirmedPair]()
     for number, entry in enumerate(fields["background"], 1):
         service.check_lengths([entry["src"], entry["tgt"]])
-        source, target = (_text(entry[side], fields["format"]) for side in ("src", "tgt"))
+        source, target = (single_text(entry[side], fields["format"]) for side in ("src", "tgt"))
         try:
             pairs.append(confirmed_now(*confirmable(source, target)))
         except UsageError as error:
@@ -468,17 +455,7 @@ def _background(service: Service, fields: Mapping[str, Any]) -> list[ConfirmedPa
 
 
 def _session(open_session: OpenSession, confirmed: int) -> dict[str, Any]:
-    source, target = open_session.model.languages
-    return {
-        "id": open_session.id,
-        "model": open_session.model.name if open_session.model.translates else None,
-        "source": source.code,
-        "target": target.code,
-        "memories": list(open_session.setup.memories),
-        "write_to": open_session.setup.write_to,
-        "terms": list(open_session.setup.terms),
-        "confirmed": confirmed,
-    }
+    return open_session.record | {"confirmed": confirmed}
 
 
 async def session(service: Service, call: ApiRequest) -> Any:
@@ -513,7 +490,7 @@ async def complete(service: Service, call: ApiRequest) -> Any:
     fields = read(call.body, COMPLETE)
     model, session, follow = await _at_work(service, fields, call.caller)
     text, prefix, form = fields["text"], fields["prefix"], fields["format"]
-    source = _text(text, form)
+    source = single_text(text, form)
     if not fields["whole"]:
 
         def next_words() -> str:
@@ -542,7 +519,7 @@ async def alternatives(service: Service, call: ApiRequest) -> Any:
     fields = read(call.body, ALTERNATIVES)
     model, session, follow = await _at_work(service, fields, call.caller)
     text, prefix = fields["text"], fields["prefix"]
-    source = _text(text, fields["format"])
+    source = single_text(text, fields["format"])
 
     def work() -> list[Alternative]:
         follow()
@@ -580,19 +557,11 @@ async def confirm(service: Service, call: ApiRequest) -> Any:
     open_session = await _open_to_write(service, call)
     service.check_lengths([fields[name] or "" for name in ("src", "tgt", "suggested")])
     _check_names(fields, "request", "segment")
-    source, target = (_text(fields[side], fields["format"]) for side in ("src", "tgt"))
-    check_tags(source, target)
+    source, target = (single_text(fields[side], fields["format"]) for side in ("src", "tgt"))
 
     def confirmed() -> tuple[int, Sequence[Check]]:
-        try:
-            pair = open_session.session.confirmation(source, target)
-            pair.check(fields["on_checks"])
-        except ChecksError as error:
-            names = ", ".join(check.name for check in error.checks)
-            why = f"not confirmed: these checks found something: {names}"
-            raise Refused(409, "checks", why, details=_checks(error.checks)) from error
-        except UsageError as error:
-            raise wrong(str(error)) from error
+        session, on_checks = open_session.session, fields["on_checks"]
+        pair = confirmation_of(session, source, target, on_checks)
         feedback = {name: fields[name] for name in ("suggested", "keys")}
         feedback |= {
             name: fields[name]
@@ -604,7 +573,7 @@ async def confirm(service: Service, call: ApiRequest) -> Any:
 
     count, checks = await service.write(confirmed)
     service.counts["confirmed",] += 1
-    return _session(open_session, count) | _checks(checks)
+    return _session(open_session, count) | checks_record(checks)
 
 
 def _check_names(fields: Mapping[str, Any], *names: str) -> None:
@@ -612,15 +581,6 @@ def _check_names(fields: Mapping[str, Any], *names: str) -> None:
     for name in names:
         if len(fields[name] or "") > NAME_LENGTH:
             raise wrong(f"{name}: at most {NAME_LENGTH} characters")
-
-
-def _checks(checks: Sequence[Check]) -> dict[str, Any]:
-    return {"checks": [check._asdict() for check in checks]}
-
-
-def _text(text: str, form: Form) -> Source:
-    """A side of a pair: of XML with its tags as codes. Raises Refused for what is no XML."""
-    return text if form == "text" else next(iter(markup(text, form).sources), "")
 
 
 async def _open_to_write(service: Service, call: ApiRequest) -> OpenSession:
@@ -723,13 +683,7 @@ async def save(service: Service, call: ApiRequest) -> Any:
 
 async def end(service: Service, call: ApiRequest) -> Any:
     """Forgets a session. What was written to a memory stays there."""
-    id = call.path["session"]
-
-    def ended() -> None:
-        service.sessions.end(id, call.caller)
-        service.terms.end_session(id, call.caller)
-
-    await service.write(ended)
+    await service.write(lambda: service.end(call.path["session"], call.caller))
     return Response(status_code=204)
 
 
@@ -882,7 +836,7 @@ _WATCHING = (
 API_V1 = Dialect(
     "own",
     ("",),
-    (*_TRANSLATING, *_LOOKING_UP, *_SESSIONS, *DESK, *MANAGED, *_WATCHING),
+    (*_TRANSLATING, *_LOOKING_UP, *_SESSIONS, *DESK, *DOCUMENTS, *MANAGED, *_WATCHING),
     refusal,
     is_strict=True,
 )

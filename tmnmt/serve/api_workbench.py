@@ -30,19 +30,15 @@ CONCORDANCE = (
     Field("in", "text", "Where it is looked for.", default="source", choices=("source", "target")),
     Field("k", "whole", "At most so many pairs.", default=20, minimum=1, maximum=100),
 )
-DOCUMENT = (
-    Field("name", "text", "Of the file; its end says of which kind it may be.", default=""),
-    Field("content", "text", "The file's bytes as base64.", required=True),
-    SOURCE,
-    TARGET,
-    MODEL,
-    Field(
-        "sentences",
-        "flag",
-        "Cut text into sentences; not given, where it is running text and no list.",
-    ),
-    Field("format", "text", "text: it is plain text.", choices=get_args(Format)),
+FILE_NAME = Field("name", "text", "Of the file; its end says of which kind it may be.", default="")
+CONTENT = Field("content", "text", "The file's bytes as base64.", required=True)
+SENTENCES = Field(
+    "sentences",
+    "flag",
+    "Cut text into sentences; not given, where it is running text and no list.",
 )
+FORMAT = Field("format", "text", "text: it is plain text.", choices=get_args(Format))
+DOCUMENT = (FILE_NAME, CONTENT, SOURCE, TARGET, MODEL, SENTENCES, FORMAT)
 FILL = (
     *DOCUMENT,
     Field(

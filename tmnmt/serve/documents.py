@@ -82,10 +82,10 @@ class Document(ABC):
         return ""
 
     @abstractmethod
-    def filled(self, targets: Sequence[Text | None]) -> bytes:
+    def filled(self, fillings: Sequence[Filling | None]) -> bytes:
         """The file with other targets.
 
-        targets: one for every unit, none of which is refused; None leaves a unit as it is."""
+        fillings: one for every unit, none of which is refused; None leaves a unit as it is."""
 
 
 def segments(upload: Upload) -> dict[str, Any]:
@@ -97,12 +97,35 @@ def segments(upload: Upload) -> dict[str, Any]:
     upload: the file.
 
     Raises Refused for what is no such file, or is of other languages."""
+    file = units_of(upload)
+    records = [unit_record(*entry) for entry in file.units]
+    return {"kind": file.kind, "sentences": file.sentences, "segments": records}
+
+
+@dataclass(frozen=True)
+class Units:
+    """What is read of a file.
+
+    kind: the name of its kind.
+    sentences: whether its text is cut into sentences.
+    units: every unit, with the name of its document."""
+
+    kind: str
+    sentences: bool
+    units: list[tuple[str, Unit]]
+
+
+def units_of(upload: Upload) -> Units:
+    """The units of a file.
+
+    upload: the file.
+
+    Raises Refused for what is no such file, or is of other languages."""
     with _open_document(upload) as document:
         units = document.units()
         if len(units) > DOCUMENT:
             raise Refused(413, "too_large", f"a document may have {DOCUMENT:,} segments")
-        records = [_record(*entry) for entry in units]
-        return {"kind": document.kind, "sentences": document.sentences, "segments": records}
+        return Units(document.kind, document.sentences, units)
 
 
 def filled(upload: Upload, targets: Sequence[str]) -> bytes:
@@ -111,6 +134,20 @@ def filled(upload: Upload, targets: Sequence[str]) -> bytes:
     upload: the file.
     targets: one for every segment, as XML with short tags; "" leaves it as it is.
 
+    Raises Refused as `filled_with` does."""
+    return filled_with(upload, [(target, "confirmed") for target in targets])
+
+
+def filled_with(
+    upload: Upload, targets: Sequence[tuple[str, str]], leaves_refused: bool = False
+) -> bytes:
+    """A file with other targets, and what it says of each.
+
+    upload: the file.
+    targets: one for every segment, as XML with short tags, and its origin (`tmnmt.files.states`);
+    a target "" leaves the segment as it is.
+    leaves_refused: whether a segment whose target cannot be there stays as it is.
+
     Raises Refused for targets that cannot be there; its details name all of them: {"refused":
     [{"segment", "reason"}]}, where the first segment is number 1."""
     with _open_document(upload) as document:
@@ -118,15 +155,17 @@ def filled(upload: Upload, targets: Sequence[str]) -> bytes:
         if len(units) != len(targets):
             count = quantity(len(units), "segment")
             raise wrong(f"targets must be one for each of {count}, empty where it stays as it is")
-        texts, refused = list[Text | None](), list[dict[str, Any]]()
-        for number, (unit, target) in enumerate(zip(units, targets, strict=True), 1):
+        fillings, refused = list[Filling | None](), list[dict[str, Any]]()
+        for number, (unit, (target, origin)) in enumerate(zip(units, targets, strict=True), 1):
             try:
-                texts.append(_target(document, unit, target))
+                text = _target(document, unit, target)
             except Refused as refusal:
                 refused.append({"segment": number, "reason": refusal.message})
-        if refused:
+                text = None
+            fillings.append(Filling(text, origin) if text is not None else None)
+        if refused and not leaves_refused:
             raise _refusal(refused)
-        return document.filled(texts)
+        return document.filled(fillings)
 
 
 def tmx(segments: Sequence[Segment], src_lang: str, tgt_lang: str) -> bytes:
@@ -145,7 +184,11 @@ def tmx(segments: Sequence[Segment], src_lang: str, tgt_lang: str) -> bytes:
         return path.read_bytes()
 
 
-def _record(name: str, unit: Unit) -> dict[str, Any]:
+def unit_record(name: str, unit: Unit) -> dict[str, Any]:
+    """A unit as the page has it.
+
+    name: the name of its document.
+    unit: the unit."""
     tags = Tags(unit.source, unit.target)
     return {
         "source": tags.source,
@@ -243,11 +286,9 @@ class _Units(Document):
             (document.name, unit) for document in self._file.documents() for unit in document.units
         ]
 
-    def filled(self, targets: Sequence[Text | None]) -> bytes:
+    def filled(self, fillings: Sequence[Filling | None]) -> bytes:
         buffer = io.BytesIO()
-        self._file.write(
-            buffer, [None if target is None else Filling(target, "confirmed") for target in targets]
-        )
+        self._file.write(buffer, fillings)
         return buffer.getvalue()
 
     def refused(self, unit: Unit, target: Text) -> str:
@@ -271,7 +312,7 @@ class _Lines(Document):
     def units(self) -> list[tuple[str, Unit]]:
         return [("", Unit(Text(str(source)))) for source in self._text.sources]
 
-    def filled(self, targets: Sequence[Text | None]) -> bytes:
-        pairs = zip(targets, self._text.sources, strict=True)
-        texts = [Text(str(source)) if target is None else target for target, source in pairs]
+    def filled(self, fillings: Sequence[Filling | None]) -> bytes:
+        pairs = zip(fillings, self._text.sources, strict=True)
+        texts = [Text(str(source)) if fill is None else fill.target for fill, source in pairs]
         return (self._mark + self._text.filled(texts)).encode(self._encoding)

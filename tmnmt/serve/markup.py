@@ -71,6 +71,16 @@ def markup(text: str, form: Form, ignored: Sequence[str] = ()) -> Markup:
     return _Tagged(text) if form == "tagged" else _Lines(text)
 
 
+def single_text(text: str, form: Form) -> Source:
+    """A text that is one segment: of XML with its tags as codes.
+
+    text: the text.
+    form: the form that it is in.
+
+    Raises Refused for what is no XML."""
+    return text if form == "text" else next(iter(markup(text, form).sources), "")
+
+
 def check_tags(source: Source, target: Source) -> None:
     """Checks the tags of a target for mistakes of the typing, with which no file could be filled: a
     tag whose name no tag of the source has, as <g9>, and one with a number that stands in the

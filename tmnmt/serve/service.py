@@ -18,10 +18,13 @@ from tmnmt.codes.record import Text
 from tmnmt.config.option import options_of
 from tmnmt.config.options import MODES, Decoding, Search
 from tmnmt.engine.history import MOST_PAIRS
+from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.settings import Settings
 from tmnmt.errors import UsageError
 from tmnmt.index.back_ends import local_path
+from tmnmt.index.base import Index
 from tmnmt.index.embedded.in_memory import InMemoryIndex
+from tmnmt.index.match_value import PRECEDING
 from tmnmt.segments import ConfirmedPair, Match, Segment, Translation
 from tmnmt.serve.bodies import Readers, Room
 from tmnmt.serve.clock import Clock
@@ -42,6 +45,8 @@ from tmnmt.serve.sessions import OpenSession, Sessions, SessionSetup
 from tmnmt.serve.site import Site
 from tmnmt.serve.storage.base import Storage
 from tmnmt.serve.terms import Served, TermLists
+from tmnmt.serve.workspace.confirmations import Confirmations
+from tmnmt.serve.workspace.documents import Documents
 from tmnmt.session import Session
 from tmnmt.terms.term_list import TermList
 from tmnmt.translator import Translator, restrict, with_memory
@@ -153,6 +158,8 @@ class Service:
         writable = [memory.writable for memory in memories if memory.writable is not None]
         self.sessions = Sessions(storage.sessions, limits.sessions, writable, self.clock)
         self.sessions.mend()
+        self.documents = Documents(storage.documents)
+        self.confirmations = Confirmations(self.documents, self.sessions)
         self.terms = TermLists(terms, storage.glossaries)
         self.jobs = Jobs(storage.jobs, self.clock)
         self._views: dict[_View, tuple[Translator, Session]] = {}
@@ -407,22 +414,44 @@ class Service:
         self.counts["added",] += len(ids)
         return ids
 
-    async def begin(
+    def begin(
         self,
         model: Model,
         caller: Caller,
         setup: SessionSetup,
         background: Sequence[ConfirmedPair] = (),
     ) -> OpenSession:
-        """A session of one document. `background`: what is confirmed in the document already.
-        Raises Refused."""
+        """A session of one document. For a thread. `background`: what is confirmed in the document
+        already. Raises Refused."""
+        view, _ = self._view(model, caller, setup)
+        session = session_with(view, setup.name, background)
+        return self.sessions.begin(caller, model, setup, session, background)
 
-        def start_session() -> OpenSession:
-            view, _ = self._view(model, caller, setup)
-            session = session_with(view, setup.name, background)
-            return self.sessions.begin(caller, model, setup, session, background)
+    def end(self, id: str, caller: Caller, document: str = "") -> None:
+        """Forgets a session, with the terms that were added in it. For a thread. `document`: the id
+        of the document whose session it is, which goes, too. Raises Refused."""
+        self.sessions.end(id, caller, document)
+        self.terms.end_session(id, caller)
 
-        return await self.write(start_session)
+    def retriever(
+        self, open_session: OpenSession, caller: Caller, background: Sequence[ConfirmedPair]
+    ) -> Retriever:
+        """What looks texts up in all memories of a session, and in what its document had confirmed
+        before. For a thread."""
+        model, setup = open_session.model, open_session.setup
+        memories = self.memories.select(setup.memories, model.languages, caller)
+        indexes: list[Index] = [memory.index for memory in memories]
+        trust = [memory.trust for memory in memories]
+        if background:
+            indexes, trust = [_index(setup.name, background), *indexes], [PRECEDING, *trust]
+        settings = model.translator.settings
+        return Retriever(
+            indexes,
+            max(settings.top_k, 1),
+            settings.threshold,
+            penalties=settings.penalties,
+            trust=trust,
+        )
 
     async def session(self, id: str, caller: Caller) -> OpenSession:
         """Raises Refused for a session that is not there, or whose model is not served now."""
@@ -546,13 +575,17 @@ def session_with(view: Translator, document: str, background: Sequence[Confirmed
     the words of the last ones."""
     if not background or isinstance(view, MemoryPair):
         return Session(view)
-    index = InMemoryIndex.build(
+    session = Session(with_memory(view, _index(document, background)))
+    session.learn_background([(pair.src, pair.tgt) for pair in background[-MOST_PAIRS:]])
+    return session
+
+
+def _index(document: str, background: Sequence[ConfirmedPair]) -> InMemoryIndex:
+    """A memory of what was confirmed in a document before."""
+    return InMemoryIndex.build(
         replace(pair.segment, document=document, position=position)
         for position, pair in enumerate(background)
     )
-    session = Session(with_memory(view, index))
-    session.learn_background([(pair.src, pair.tgt) for pair in background[-MOST_PAIRS:]])
-    return session
 
 
 def _outcome(work: Callable[[], Result]) -> Result:

@@ -3,6 +3,7 @@ copy that follows what any process has confirmed in it or taken back."""
 
 from __future__ import annotations
 
+import math
 import secrets
 import tempfile
 import threading
@@ -38,7 +39,8 @@ TURNS = 64  # locks for requests of the same name
 class SessionSetup:
     """What a session was begun with, by names. `write_to`: the memory that confirmed pairs are
     added to; `terms`: the lists that are kept to; `options`: of its translations; `name`: of the
-    document, as the client calls it; `began`: in seconds since 1970."""
+    document, as the client calls it; `began`: in seconds since 1970; `document`: the id of the
+    document of the server whose session it is. Such a session lasts as long as the document."""
 
     memories: tuple[str, ...]
     write_to: str | None = None
@@ -47,6 +49,7 @@ class SessionSetup:
     options: dict[str, Any] = field(default_factory=dict)
     name: str = ""
     began: float = 0.0
+    document: str = ""
 
 
 @dataclass
@@ -59,6 +62,20 @@ class OpenSession:
     setup: SessionSetup
     session: Session
     numbers: Sequence[int] = ()  # of the pairs that the copy holds
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What a client is told of it."""
+        source, target = self.model.languages
+        return {
+            "id": self.id,
+            "model": self.model.name if self.model.translates else None,
+            "source": source.code,
+            "target": target.code,
+            "memories": list(self.setup.memories),
+            "write_to": self.setup.write_to,
+            "terms": list(self.setup.terms),
+        }
 
 
 class Sessions:
@@ -93,7 +110,8 @@ class Sessions:
         """A session, which knows already what was confirmed in the document before (`background`).
         Raises Refused where there are too many."""
         now, id = time.time(), secrets.token_urlsafe(16)
-        stored = StoredSession(id, caller.tenant, model.name, asdict(setup), now)
+        last_access = math.inf if setup.document else now  # nobody forgets that of a document
+        stored = StoredSession(id, caller.tenant, model.name, asdict(setup), last_access)
         if not self._storage.make(stored, self._clock.cutoff(IDLE), self._limit, background):
             raise Refused(429, "busy", "there are too many sessions; delete some", 60)
         return self._hold(OpenSession(id, caller.tenant, model, setup, session))
@@ -146,8 +164,13 @@ class Sessions:
                 self._open.pop(next(iter(self._open)))
         return cached
 
-    def end(self, id: str, caller: Caller) -> None:
-        """Raises Refused as `get` does."""
+    def end(self, id: str, caller: Caller, document: str = "") -> None:
+        """Raises Refused as `get` does, and for the session of a document. `document`: the id of
+        one that goes, too."""
+        stored = self._storage.get(caller.tenant, id)
+        if stored is not None and _parse_setup(stored).document != document:
+            why = "this is the session of a document: delete the document"
+            raise Refused(409, "in_use", why)
         if not self._storage.delete(caller.tenant, id):
             raise unknown("there is no such session")
         with self._lock:
@@ -177,6 +200,11 @@ class Sessions:
     def count(self, open_session: OpenSession) -> int:
         """How many pairs were confirmed in it."""
         return self._storage.confirmed(open_session.tenant, open_session.id)
+
+    def feedback(self, open_session: OpenSession) -> list[Feedback]:
+        """What the pairs that are confirmed in a session came with, in order."""
+        reviews = self._storage.reviews(open_session.tenant, open_session.id)
+        return [feedback for _, feedback in reviews]
 
     def reviewed(self, open_session: OpenSession) -> list[Reviewed]:
         """What was told of the pairs that were confirmed in a session, in order."""

@@ -339,12 +339,12 @@ class DocumentStorage(Protocol):
         id: the id of the document.
         numbers: the numbers of the segments."""
 
-    def changes(self, tenant: str, id: str, since: int) -> list[int]:
+    def changes(self, tenant: str, id: str, version: int) -> list[int]:
         """The numbers of the segments that have changed since a version, in order.
 
         tenant: the tenant that the document belongs to.
         id: the id of the document.
-        since: the version."""
+        version: the version."""
 
     def put(
         self,

@@ -35,7 +35,7 @@ return 1
 """
 # ARGV: the version before, what the document has now, how many segments, numbers and records of
 # these, then fields and records of the history
-_PUT = """
+_CHANGE = """
 if redis.call('HGET', KEYS[1], 'version') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'version', ARGV[2], 'size', ARGV[3], 'head', ARGV[4])
 local last = 5 + 2 * tonumber(ARGV[5])
@@ -62,7 +62,7 @@ class Documents(DocumentStorage):
     def __init__(self, server: RedisServer) -> None:
         """server: the Redis that the documents are on."""
         self._server = server
-        self._make, self._put, self._note = map(server.script, (_MAKE, _PUT, _NOTE))
+        self._make, self._change, self._note = map(server.script, (_MAKE, _CHANGE, _NOTE))
 
     def make(
         self,
@@ -85,8 +85,8 @@ class Documents(DocumentStorage):
     def tenant_documents(self, tenant: str) -> list[StoredDocument]:
         ids = [id.decode() for id in self._server.run("SMEMBERS", key_of("documents", tenant))]
         reads = (("HMGET", key_of("document", tenant, id), *_FIELDS) for id in ids)
-        found = zip(ids, self._server.together(*reads), strict=True)
-        documents = [_document(tenant, id, fields) for id, fields in found]
+        entries = zip(ids, self._server.together(*reads), strict=True)
+        documents = [_document(tenant, id, fields) for id, fields in entries]
         return [document for document in documents if document is not None]
 
     def content(self, tenant: str, id: str) -> bytes | None:
@@ -107,11 +107,11 @@ class Documents(DocumentStorage):
             if record is not None
         }
 
-    def changes(self, tenant: str, id: str, since: int) -> list[int]:
+    def changes(self, tenant: str, id: str, version: int) -> list[int]:
         if not is_id(id):
             return []
         versions = key_of("versions", tenant, id)
-        return sorted(map(int, self._server.run("ZRANGEBYSCORE", versions, f"({since}", "+inf")))
+        return sorted(map(int, self._server.run("ZRANGEBYSCORE", versions, f"({version}", "+inf")))
 
     def put(
         self,
@@ -128,7 +128,7 @@ class Documents(DocumentStorage):
         ]
         keys = _keys(document.tenant, document.id)[:4]
         arguments = document.version - 1, *head, len(segments), *records, *notes
-        return bool(self._put(keys, arguments))
+        return bool(self._change(keys, arguments))
 
     def history(self, tenant: str, id: str, number: int, slots: int) -> list[Mapping[str, Any]]:
         if not is_id(id):
@@ -148,7 +148,7 @@ class Documents(DocumentStorage):
     def note(self, tenant: str, id: str, person: Person, unseen_since: float) -> None:
         if not is_id(id):
             return
-        unseen = [_name(other) for other in self.people(tenant, id) if other.seen < unseen_since]
+        unseen = [_name(p) for p in self.people(tenant, id) if p.seen < unseen_since]
         keys = key_of("document", tenant, id), key_of("people", tenant, id)
         absent = [name for name in unseen if name != _name(person)]
         self._note(keys, (_name(person), json.dumps(astuple(person)), *absent))

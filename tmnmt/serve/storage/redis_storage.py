@@ -23,7 +23,8 @@ field. No key ends by itself: a Redis that is short of memory and throws away wh
     glossaries:TENANT      a set of ids
     clock                  looks at the clock, as `tmnmt.serve.clock` has them
 
-`redis_documents.py` has those of documents. Values are JSON where they are more than a text or a number."""
+`redis_documents.py` has those of documents. Values are JSON where they are more than a text or a
+number."""
 
 from __future__ import annotations
 

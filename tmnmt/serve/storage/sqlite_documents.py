@@ -70,9 +70,9 @@ class Documents(DocumentStorage):
                 records |= {number: json.loads(record) for number, record in rows.fetchall()}
         return records
 
-    def changes(self, tenant: str, id: str, since: int) -> list[int]:
+    def changes(self, tenant: str, id: str, version: int) -> list[int]:
         query = f"SELECT number FROM document_segment WHERE {_OF_DOCUMENT} AND version > ?"
-        return sorted(number for (number,) in self._file.rows(query, id, tenant, since))
+        return sorted(number for (number,) in self._file.rows(query, id, tenant, version))
 
     def put(
         self,

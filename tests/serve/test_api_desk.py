@@ -1,0 +1,418 @@
+"""Documents on which people work together, through the server's interface."""
+
+from __future__ import annotations
+
+import base64
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from serving import Reply, Server, tiny_server
+from tiny_model import PAIRS
+
+from tmnmt.serve.keys import Keys, new_key
+from tmnmt.serve.roles import Role
+
+PO = """msgid ""
+msgstr ""
+"Language: fr\\n"
+"Plural-Forms: nplurals=2; plural=(n > 1);\\n"
+
+#. A hint.
+msgid "Save <b>all</b> 3 files"
+msgstr ""
+
+msgctxt "menu"
+msgid "Close"
+msgstr ""
+
+msgid "Close the door"
+msgstr "Fermer la porte"
+
+msgctxt "dialog"
+msgid "Close"
+msgstr ""
+
+#, fuzzy
+msgctxt "window"
+msgid "Close"
+msgstr "Fermé"
+"""
+
+
+def coded(content: bytes | str) -> str:
+    return base64.b64encode(content.encode() if isinstance(content, str) else content).decode()
+
+
+class Desk:
+    """One document of a server, as somebody with a key sees it."""
+
+    def __init__(self, server: Server, id: str, key: str = "") -> None:
+        self.server, self.id, self.key = server, id, key
+
+    def ask(self, method: str, path: str = "", body: Any = None) -> Reply:
+        return self.server.ask(method, f"/v1/desk/{self.id}{path}", body, key=self.key)
+
+    def do(self, method: str, path: str = "", body: Any = None) -> Any:
+        reply = self.ask(method, path, body)
+        assert reply.status == 200, reply.body
+        return reply.json
+
+    def segment(self, number: int) -> Any:
+        (found,) = self.do("GET", f"/segments?first={number}&count=1")["segments"]
+        return found
+
+    def write(self, number: int, **body: Any) -> Any:
+        body = {"version": self.segment(number)["version"], **body}
+        return self.do("PATCH", f"/segments/{number}", body)
+
+    def confirm(self, number: int, text: str, **body: Any) -> Any:
+        body = {"version": self.segment(number)["version"], "text": text, **body}
+        return self.do("POST", f"/segments/{number}/confirm", body)
+
+    def about(self) -> Any:
+        return self.do("GET")
+
+    def pairs(self) -> list[Any]:
+        path = f"/v1/sessions/{self.about()['session']['id']}/confirmed"
+        return list(self.server.ask("GET", path, key=self.key).json["pairs"])
+
+
+def opened(
+    server: Server, content: str = PO, name: str = "a.po", key: str = "", **body: Any
+) -> Desk:
+    sent = {"name": name, "content": coded(content), "write_to": "", **body}
+    reply = server.ask("POST", "/v1/desk", sent, key=key)
+    assert reply.status == 200, reply.body
+    return Desk(server, reply.json["id"], key)
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path, beside: str) -> Iterator[Server]:
+    with tiny_server(folder, ("law=law",), ("desk=desk",), sessions=beside) as server:
+        yield server
+
+
+def test_a_file_becomes_a_document_with_an_address(server: Server) -> None:
+    desk = opened(server, name="dir/a.po", project="house")
+    about = desk.about()
+    assert about["kind"] == "po" and about["segments"] == 5 and about["version"] == 1
+    assert about["words"] == {"all": 10, "confirmed": 3, "draft": 0}
+    assert about["states"] == {"untouched": 5} and about["project"] == "house"
+    assert about["session"]["write_to"] is None and about["by"] == "you"
+    found = desk.do("GET", "/segments")
+    first, menu, door, dialog, window = found["segments"]
+    assert found["version"] == 1 and first["source"] == "Save <g1>all</g1> 3 files"
+    assert first["notes"] == ["A hint."] and first["state"] == "untouched"
+    assert first["file"] == {"target": None, "state": "new"} and first["words"] == 4
+    assert door["file"] == {"target": "Fermer la porte", "state": "translated"}
+    assert [menu["repeats"], dialog["repeats"], window["repeats"]] == [None, 2, 2]
+    assert menu["context"] == "menu" and window["file"]["state"] == "draft"
+    documents = server.get("/v1/desk")["documents"]
+    assert documents[0] == about
+    assert desk.do("GET", "/segments?first=4&count=1")["segments"] == [dialog]
+
+
+def test_a_draft_is_written_and_discarded(server: Server) -> None:
+    desk = opened(server)
+    found = desk.write(2, text="Fer", origin="model", quality=0.25)
+    assert (found["text"], found["state"], found["version"]) == ("Fer", "draft", 2)
+    assert (found["origin"], found["quality"], found["by"]) == ("model", 0.25, "you")
+    assert desk.about()["words"]["draft"] == 1 and desk.segment(2) == found
+    again = desk.write(2, text="Fermer", version=found["version"])
+    assert again["origin"] == "person" and again["quality"] is None
+    gone = desk.write(2, text=None)
+    assert (gone["text"], gone["state"]) == (None, "untouched")
+    assert desk.write(5, text="Fermé")["state"] == "untouched"  # what the file has anyway
+    assert desk.about()["states"] == {"untouched": 5}
+
+
+def test_of_two_people_at_one_segment_neither_loses_a_text(server: Server) -> None:
+    desk = opened(server)
+    first = desk.write(2, text="Fermer")
+    late = {"version": 1, "text": "Clore"}
+    reply = desk.ask("PATCH", "/segments/2", late)
+    assert reply.status == 409 and reply.json["error"]["code"] == "conflict"
+    assert reply.json["segment"] == first == desk.segment(2)
+    reply = desk.ask("POST", "/segments/2/confirm", late)
+    assert reply.status == 409 and reply.json["segment"] == first and desk.pairs() == []
+    same = desk.do("PATCH", "/segments/2", {"version": 1, "text": "Fermer"})
+    assert same == first  # the answer was lost, and the request came again
+    assert "version is needed" in str(desk.ask("PATCH", "/segments/2", {"text": "x"}).body)
+
+
+def test_drafts_are_checked_and_a_check_is_ignored_for_a_reason(server: Server) -> None:
+    desk = opened(server)
+    found = desk.write(1, text="Enregistrer tout")
+    names = {check["name"] for check in found["checks"]}
+    assert {"numbers", "codes"} <= names and all(c["ignored"] is None for c in found["checks"])
+    assert desk.about()["issues"] == len(found["checks"])
+    body = {"version": found["version"], "text": "Enregistrer tout", "on_checks": "refuse"}
+    reply = desk.ask("POST", "/segments/1/confirm", body)
+    assert reply.status == 409 and reply.json["error"]["code"] == "checks"
+    assert {check["name"] for check in reply.json["checks"]} == names
+    for check in found["checks"]:
+        ignored = {"check": check["name"], "what": check["what"], "reason": "as agreed"}
+        found = desk.do("PATCH", "/segments/1", {"ignore": ignored})
+    assert {check["ignored"] for check in found["checks"]} == {"as agreed"}
+    assert desk.about()["issues"] == 0
+    assert desk.ask("GET", "/file?issues=refuse").status == 200
+    done = desk.do("POST", "/segments/1/confirm", {**body, "version": found["version"]})
+    assert done["segment"]["state"] == "translated"
+    ignored |= {"reason": None}
+    assert desk.do("PATCH", "/segments/1", {"ignore": ignored})["checks"]
+    reply = desk.ask("GET", "/file?issues=refuse")
+    assert reply.status == 409 and reply.json["issues"][0]["segment"] == 1
+    ignored |= {"what": "something else", "reason": "x"}
+    assert desk.ask("PATCH", "/segments/1", {"ignore": ignored}).status == 404
+    assert desk.write(1, text="<g7>x</g7>")["checks"][0]["name"] == "codes"
+
+
+def test_a_segment_is_confirmed_in_the_session_and_in_the_file(server: Server) -> None:
+    desk = opened(server)
+    done = desk.confirm(1, "Enregistrer <g1>tout</g1> 3 fichiers", keys=7, request="r")
+    assert done["checks"] == [] and done["differs"] == [] and done["repetitions"] == []
+    segment = done["segment"]
+    assert segment["confirmed"] == "Enregistrer <g1>tout</g1> 3 fichiers"
+    assert (segment["text"], segment["state"]) == (None, "translated")
+    assert [pair["tgt"] for pair in desk.pairs()] == ["Enregistrer tout 3 fichiers"]
+    written = desk.ask("GET", "/file").body.decode()
+    target = 'msgstr "Enregistrer <b>tout</b> 3 fichiers"'
+    assert written == PO.replace('files"\nmsgstr ""', f'files"\n{target}')
+    assert desk.about()["words"] == {"all": 10, "confirmed": 7, "draft": 0}
+    draft = desk.write(1, text="Autre")
+    assert draft["state"] == "draft" and draft["confirmed"] == segment["confirmed"]
+    assert desk.write(1, text=None)["state"] == "translated"
+    path = f"/v1/sessions/{desk.about()['session']['id']}"
+    assert server.get(f"{path}/review")["segments"][0]["typed"] == 7
+
+
+def test_a_request_to_confirm_that_comes_again_confirms_once(server: Server) -> None:
+    desk = opened(server)
+    body = {"version": 1, "text": "Fermer", "request": "r1", "repetitions": True}
+    first = desk.do("POST", "/segments/2/confirm", body)
+    version = desk.about()["version"]
+    again = desk.do("POST", "/segments/2/confirm", body)
+    assert again == first and desk.about()["version"] == version
+    assert len(desk.pairs()) == 3
+    other = {**body, "text": "Clore"}
+    assert desk.ask("POST", "/segments/2/confirm", other).status == 409
+
+
+def test_repetitions_are_confirmed_and_taken_back_together(server: Server) -> None:
+    desk = opened(server)
+    before = desk.segment(5)
+    done = desk.confirm(4, "Fermer", repetitions=True)
+    assert [s["number"] for s in done["repetitions"]] == [2, 5] and done["differs"] == []
+    assert {s["origin"] for s in done["repetitions"]} == {"repetition"}
+    assert {s["confirmed"] for s in done["repetitions"]} == {"Fermer"}
+    assert len(desk.pairs()) == 3
+    desk.confirm(3, "Fermer cette porte")
+    assert [s["number"] for s in desk.do("POST", "/undo", {})["segments"]] == [3]
+    back = desk.do("POST", "/undo", {})["segments"]
+    assert [s["number"] for s in back] == [2, 4, 5] and desk.pairs() == []
+    assert [s["state"] for s in back] == ["untouched", "draft", "untouched"]
+    assert back[1]["text"] == "Fermer"
+    same = {"version", "by", "time"}
+    now = desk.segment(5)
+    assert {k: v for k, v in now.items() if k not in same} == {
+        k: v for k, v in before.items() if k not in same
+    }
+    assert desk.ask("POST", "/undo", {}).json["error"]["code"] == "nothing_confirmed"
+    assert desk.ask("POST", "/undo", {"number": 2}).status == 409
+
+
+def test_a_repetition_with_a_text_of_a_person_is_told_and_left_alone(server: Server) -> None:
+    desk = opened(server)
+    desk.write(4, text="Clore")
+    done = desk.confirm(2, "Fermer", repetitions=True)
+    assert done["differs"] == [4] and [s["number"] for s in done["repetitions"]] == [5]
+    assert desk.segment(4)["text"] == "Clore"
+    desk.confirm(4, "Clore")
+    done = desk.confirm(2, "Refermer", repetitions=True)
+    assert done["differs"] == [4] and desk.segment(5)["confirmed"] == "Refermer"
+    assert sorted(pair["tgt"] for pair in desk.pairs()) == ["Clore", "Refermer", "Refermer"]
+    alone = desk.do("POST", "/undo", {"number": 5})["segments"]
+    assert [s["number"] for s in alone] == [5] and alone[0]["state"] == "untouched"
+    assert [s["number"] for s in desk.do("POST", "/undo", {"number": 2})["segments"]] == [2]
+    assert [pair["tgt"] for pair in desk.pairs()] == ["Clore"]
+
+
+def test_what_is_confirmed_is_written_to_the_memory_once(server: Server) -> None:
+    desk = opened(server, write_to="desk")
+    search = {"texts": ["Close"], "threshold": 1}
+
+    def found() -> list[str]:
+        reply = server.ask("POST", "/v1/memories/desk/search", search).json
+        return [match["tgt"] for match in reply["results"][0]["matches"]]
+
+    desk.confirm(2, "Fermer", repetitions=True)
+    assert found() == ["Fermer"]
+    desk.do("POST", "/undo", {})
+    assert found() == []
+
+
+def test_what_is_confirmed_is_reviewed_and_approved(server: Server) -> None:
+    desk = opened(server)
+    reply = desk.ask("PATCH", "/segments/2", {"version": 1, "state": "approved"})
+    assert reply.status == 409 and reply.json["error"]["code"] == "not_confirmed"
+    desk.confirm(2, "Fermer")
+    assert desk.write(2, state="reviewed")["state"] == "reviewed"
+    assert desk.write(2, text="Fermez")["state"] == "draft"
+    assert desk.write(2, text=None)["state"] == "reviewed"
+    assert desk.confirm(3, "Fermer la porte", state="approved")["segment"]["state"] == "approved"
+    assert desk.about()["states"] == {"untouched": 3, "reviewed": 1, "approved": 1}
+    assert desk.confirm(2, "Fermez")["segment"]["state"] == "translated"
+
+
+def test_a_history_has_every_confirmed_text_and_drafts_at_pauses(server: Server) -> None:
+    desk = opened(server)
+    for text in ("F", "Fe", "Fermer"):
+        desk.write(2, text=text)
+    desk.confirm(2, "Fermer")
+    desk.write(2, state="approved")
+    desk.do("POST", "/undo", {"number": 2})
+    versions = desk.do("GET", "/segments/2/history")["versions"]
+    assert [(v["state"], v["text"], v["confirmed"]) for v in versions] == [
+        ("draft", "Fermer", None),
+        ("approved", None, "Fermer"),
+        ("translated", None, "Fermer"),
+        ("draft", "Fermer", None),
+    ]
+    desk.write(5, text="Fermer")
+    states = [v["state"] for v in desk.do("GET", "/segments/5/history")["versions"]]
+    assert states == ["draft", "untouched"]  # what the file had is not forgotten
+    for number in range(105):
+        desk.confirm(4, f"Fermer {number}")
+    versions = desk.do("GET", "/segments/4/history")["versions"]
+    assert len(versions) == 100 and versions[0]["confirmed"] == "Fermer 104"
+    assert desk.ask("GET", "/segments/9/history").status == 404
+
+
+def test_comments_are_added_and_deleted(server: Server) -> None:
+    desk = opened(server)
+    found = desk.do("POST", "/segments/2/comments", {"text": " Is it a verb? "})
+    (comment,) = found["comments"]
+    assert (comment["text"], comment["by"]) == ("Is it a verb?", "you") and comment["time"]
+    assert desk.segment(2)["comments"] == [comment]
+    assert desk.do("DELETE", f"/segments/2/comments/{comment['id']}")["comments"] == []
+    assert desk.ask("DELETE", f"/segments/2/comments/{comment['id']}").status == 404
+    assert desk.ask("POST", "/segments/2/comments", {"text": " "}).status == 400
+    assert desk.ask("POST", "/segments/2/comments", {"text": "x" * 2_001}).status == 400
+    for _ in range(50):
+        desk.do("POST", "/segments/2/comments", {"text": "x"})
+    assert desk.ask("POST", "/segments/2/comments", {"text": "x"}).status == 409
+
+
+def test_many_drafts_are_written_at_once(server: Server) -> None:
+    desk = opened(server)
+    desk.write(4, text="Clore")
+    changes = [{"number": n, "version": 1, "text": "Fermer"} for n in (2, 4, 5)]
+    reply = desk.do("POST", "/segments", {"changes": changes})
+    assert [s["number"] for s in reply["segments"]] == [2, 5]
+    assert [(s["number"], s["text"]) for s in reply["conflicts"]] == [(4, "Clore")]
+    assert {s["version"] for s in reply["segments"]} == {3} == {desk.about()["version"]}
+    changes = [{"number": 99, "version": 1, "text": "x"}]
+    assert desk.ask("POST", "/segments", {"changes": changes}).status == 404
+
+
+def test_who_waits_for_changes_gets_them_and_sees_who_is_there(server: Server) -> None:
+    desk = opened(server)
+    start = time.monotonic()
+    quiet = desk.do("GET", "/changes?since=1&wait=0.5")
+    assert time.monotonic() - start >= 0.5
+    assert quiet["segments"] == [] == quiet["people"] and quiet["version"] == 1
+    answers = list[Any]()
+    waiting = threading.Thread(
+        target=lambda: answers.append(desk.do("GET", "/changes?since=1&wait=20"))
+    )
+    waiting.start()
+    time.sleep(0.5)
+    desk.write(2, text="Fermer")
+    waiting.join(10)
+    assert [s["number"] for s in answers[0]["segments"]] == [2]
+    assert answers[0]["version"] == 2 == answers[0]["about"]["version"]
+    assert desk.do("PUT", "/presence", {"number": 2, "tab": "t"}) == {}
+    told = desk.do("GET", f"/changes?since=2&wait=20&stamp={quiet['stamp']}")
+    ((name, tab, number),) = [(p["name"], p["tab"], p["number"]) for p in told["people"]]
+    assert (name, tab, number) == ("you", "t", 2) and told["segments"] == []
+    behind = desk.do("GET", "/changes?since=99&wait=20")  # of a storage that was put back
+    assert len(behind["segments"]) == 5
+
+
+def test_matches_of_the_same_text_fill_a_document_as_its_user_wishes(server: Server) -> None:
+    (first, target), (second, _) = PAIRS[:2]
+    lines = f"{first}\n{second}\nNobody knows it.\n"
+    none = opened(server, lines, "a.txt", sentences=False)
+    assert none.about()["states"] == {"untouched": 3}
+    full = opened(server, lines, "a.txt", sentences=False, fill="full")
+    found = full.do("GET", "/segments")["segments"]
+    assert [s["state"] for s in found] == ["draft", "draft", "untouched"]
+    assert (found[0]["text"], found[0]["origin"]) == (target, "memory")
+    assert found[0]["match"] >= 100 and found[2]["match"] is None
+    assert full.pairs() == []
+
+
+def test_tenants_see_nothing_of_one_another_and_roles_are_kept(
+    folder: Path, tmp_path: Path, states: str
+) -> None:
+    path = tmp_path / "keys.toml"
+    entries: tuple[tuple[str, str, Role, list[str]], ...] = (
+        ("ann", "agency", "write", ["law", "desk2"]),
+        ("ben", "agency", "translate", ["law", "desk2"]),
+        ("cy", "other", "write", ["law"]),
+        ("dee", "agency", "read", ["law", "desk2"]),
+        ("eve", "agency", "translate", []),
+    )
+    keys = {
+        name: new_key(path, name, role, tenant, memories)
+        for name, tenant, role, memories in entries
+    }
+    memories = ("law=law",), ("desk2=desk2",)
+    with tiny_server(folder, *memories, keys=Keys.load(path), sessions=states) as server:
+        desk = opened(server, key=keys["ann"], write_to="desk2")
+        assert desk.write(2, text="Fermer")["by"] == "ann"
+        for path_ in ("", "/segments", "/changes?since=0", "/file", "/segments/2/history"):
+            for name, status in (("cy", 404), ("dee", 403), ("eve", 404), ("ben", 200)):
+                other = Desk(server, desk.id, keys[name])
+                assert other.ask("GET", path_).status == status, (name, path_)
+        for name, status in (("cy", 404), ("dee", 403), ("eve", 404)):
+            other = Desk(server, desk.id, keys[name])
+            body = {"version": 2, "text": "x"}
+            assert other.ask("PATCH", "/segments/2", body).status == status
+            assert other.ask("POST", "/segments/2/confirm", body).status == status
+            assert other.ask("PUT", "/presence", {"number": 1}).status == status
+            assert other.ask("POST", "/undo", {}).status == status
+            assert other.ask("DELETE").status == status
+        assert server.ask("GET", "/v1/desk", key=keys["cy"]).json["documents"] == []
+        assert server.ask("GET", "/v1/desk", key=keys["eve"]).json["documents"] == []
+        ben = Desk(server, desk.id, keys["ben"])
+        assert ben.write(2, text="Clore")["by"] == "ben"
+        body = {"version": 99, "text": "Clore"}
+        assert ben.ask("POST", "/segments/2/confirm", body).status == 403  # it writes to a memory
+        desk.confirm(2, "Fermer")
+        assert ben.segment(2)["by"] == "ann"
+        assert server.ask("GET", "/v1/desk/x").status == 401
+
+
+def test_a_document_goes_with_its_session_and_the_session_not_alone(server: Server) -> None:
+    desk = opened(server)
+    session = f"/v1/sessions/{desk.about()['session']['id']}"
+    reply = server.ask("DELETE", session)
+    assert reply.status == 409 and "delete the document" in reply.json["error"]["message"]
+    renamed = desk.do("PATCH", "", {"name": "b.po", "project": "p"})
+    assert (renamed["name"], renamed["project"], renamed["original"]) == ("b.po", "p", "a.po")
+    assert desk.ask("DELETE").status == 204 and desk.ask("GET").status == 404
+    assert server.ask("GET", session).status == 404 and desk.ask("DELETE").status == 404
+
+
+def test_what_cannot_be_opened_leaves_nothing_behind(server: Server) -> None:
+    before = len(server.get("/v1/sessions")["sessions"]), len(server.get("/v1/desk")["documents"])
+    for name, content in (("a.po", "no po"), ("a.txt", " \n"), ("a.bin", "\0")):
+        sent = {"name": name, "content": coded(content), "write_to": ""}
+        assert server.ask("POST", "/v1/desk", sent).status == 400
+    after = len(server.get("/v1/sessions")["sessions"]), len(server.get("/v1/desk")["documents"])
+    assert after == before

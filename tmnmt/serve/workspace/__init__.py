@@ -1,0 +1,1 @@
+"""Documents on which several people work: what stands in their segments, and who changed it."""

@@ -1,0 +1,153 @@
+"""A file as it becomes a document: its segments, what the file has confirmed already, and what the
+memories have for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from tmnmt.batch.pretranslate import Pretranslator
+from tmnmt.codes.record import Placed, Source, Text, plain_of
+from tmnmt.engine.confirmed import confirmable, confirmed_now
+from tmnmt.engine.full_match import value_of
+from tmnmt.engine.retrieve import Retriever
+from tmnmt.errors import UsageError
+from tmnmt.files.unit import Unit
+from tmnmt.segments import ConfirmedPair
+from tmnmt.serve.confirming import draft_checks
+from tmnmt.serve.documents import Upload, unit_record, units_of
+from tmnmt.serve.http_error import Refused
+from tmnmt.serve.markup import markup, single_text
+from tmnmt.serve.workspace.segment import ORIGINS, WorkSegment
+from tmnmt.session import Session
+from tmnmt.text import words
+
+Fill = Literal["none", "full", "adapted"]
+FILLS: tuple[Fill, ...] = get_args(Fill)
+MOST_BACKGROUND = 10_000  # pairs of the file that a session knows from the beginning
+_ORIGINS: dict[Fill, tuple[str, ...]] = {
+    "none": (),
+    "full": ("memory",),
+    "adapted": ("memory", "adapted"),
+}
+_FIELDS = (
+    *("source", "document", "id", "context", "plural", "notes", "problem", "markup"),
+    "max_length",
+)
+
+
+@dataclass(frozen=True)
+class FileContent:
+    """What is read of a file.
+
+    kind: the name of its kind.
+    sentences: whether its text is cut into sentences.
+    segments: its segments in order.
+    sources: what they are looked up by.
+    background: the pairs that it has confirmed already."""
+
+    kind: str
+    sentences: bool
+    segments: Sequence[WorkSegment]
+    sources: Sequence[Source]
+    background: Sequence[ConfirmedPair]
+
+
+def read_file(upload: Upload) -> FileContent:
+    """What a file has. Raises Refused for what is no file of a kind that is translated, and for one
+    without segments."""
+    file = units_of(upload)
+    if not file.units:
+        raise Refused(400, "empty", "there is nothing to translate in the document")
+    segments = [_segment(number, *entry) for number, entry in enumerate(file.units, 1)]
+    units = [unit for _, unit in file.units]
+    sources = [_source(*entry) for entry in zip(segments, units, strict=True)]
+    background = [
+        pair
+        for segment, source, unit in zip(segments, sources, units, strict=True)
+        if unit.confirmation != "none" and (pair := _confirmed_pair(segment, source)) is not None
+    ]
+    repeated = _with_repetitions(segments)
+    return FileContent(file.kind, file.sentences, repeated, sources, background[-MOST_BACKGROUND:])
+
+
+def _segment(number: int, name: str, unit: Unit) -> WorkSegment:
+    record = unit_record(name, unit)
+    fields = {field: record[field] for field in _FIELDS}
+    file = {"target": record["target"], "state": record["state"]}
+    return WorkSegment(number, file=file, words=words(unit.source.plain), **fields)
+
+
+def _source(segment: WorkSegment, unit: Unit) -> Source:
+    """The source as sessions look it up, at its place in the file."""
+    try:
+        text = single_text(segment.source, "xml")
+    except Refused:  # it has more tags than a text may have, and is locked
+        return unit.source.plain
+    place = unit.source
+    if not isinstance(place, Placed):
+        return text
+    codes = text.codes if isinstance(text, Text) else ()
+    return Placed(plain_of(text), codes, place.previous, place.next, place.id)
+
+
+def _confirmed_pair(segment: WorkSegment, source: Source) -> ConfirmedPair | None:
+    """None where it is nothing that a session takes."""
+    target = segment.file["target"]
+    if not target or not target.strip():
+        return None
+    try:
+        return confirmed_now(*confirmable(source, single_text(target, "xml")))
+    except (UsageError, Refused):
+        return None
+
+
+def _with_repetitions(segments: Sequence[WorkSegment]) -> list[WorkSegment]:
+    """The segments, each with what it repeats, or what repeats it. A plural form repeats none of
+    another form."""
+    groups = dict[tuple[str, str], list[int]]()
+    for segment in segments:
+        groups.setdefault((segment.source, segment.plural), []).append(segment.number)
+    repeated = list(segments)
+    for first, *numbers in groups.values():
+        if numbers:
+            repeated[first - 1] = replace(segments[first - 1], repetitions=numbers)
+        for number in numbers:
+            repeated[number - 1] = replace(segments[number - 1], repeats=first)
+    return repeated
+
+
+def fill(content: FileContent, retriever: Retriever, rule: Fill) -> list[WorkSegment]:
+    """The segments, where those that the file has no target for are drafts of full matches.
+
+    rule: which matches are taken: "full" for those of the same text, "adapted" for those, too, that
+    numbers were put into, and "none" for none."""
+    segments = list(content.segments)
+    if rule == "none" or not any(map(_is_empty, segments)):
+        return segments
+    translations = Pretranslator(retriever).stream(content.sources)
+    for index, translation in enumerate(translations):
+        segment = segments[index]
+        if translation.origin not in _ORIGINS[rule] or not _is_empty(segment):
+            continue
+        target = Text(translation.tgt, translation.tgt_codes)
+        text = markup(segment.source, "xml").filled([target])
+        origin = next(name for name in ORIGINS if name == translation.origin)
+        match = value_of(translation.matches[0]) if translation.matches else None
+        segments[index] = replace(segment, text=text, origin=origin, match=match)
+    return segments
+
+
+def _is_empty(segment: WorkSegment) -> bool:
+    return bool(segment.file["state"] == "new")
+
+
+def look_at(segments: Sequence[WorkSegment], session: Session) -> list[WorkSegment]:
+    """The segments with what the checks find in what stands there."""
+    return [
+        segment
+        if segment.is_locked or segment.present_text is None
+        else replace(segment, checks=draft_checks(session, segment.source, segment.present_text))
+        for segment in segments
+    ]
