@@ -254,7 +254,7 @@ def test_texts_and_names_stay_texts(desk: Desk, tmp_path: Path) -> None:
     assert desk.texts(".row .source") == [HOSTILE, f"{HOSTILE} Not."]
     assert desk.text("#name") == file.name and desk.text("#source") == HOSTILE
     assert desk.text("#offer") == pair["tgt"] and desk.text(".match .read") == pair["tgt"]
-    assert desk.text(".match .head .quiet") == pair["document"]
+    assert desk.text(".match .head .quiet").startswith(f"own · {pair['document']} · 2")
     desk.confirm(despite=True)  # the pair ends otherwise than the text
     desk.until_suggested(2)
     desk.press("k", "Control")
@@ -396,10 +396,12 @@ def test_context_plural_form_and_notes_of_a_message_are_shown(desk: Desk, tmp_pa
     )
     (tmp_path / "a.po").write_text(po, encoding="utf-8")
     desk.choose(tmp_path / "a.po")
-    assert desk.text("#notes") == "menu · plural form 1 of 2, for 0, 1 · for programmers"
+    told = dict(zip(desk.texts("#facts dt"), desk.texts("#facts dd"), strict=True))
+    assert (told["Context"], told["Note"]) == ("menu", "for programmers")
+    assert told["Plural form"] == "1 of 2, for 0, 1" and told["Behind it"] == "voids"
     desk.press("ArrowDown", "Alt")
     desk.until_suggested(2)
-    assert "plural form 2 of 2, for 2, 3, 4, 5, 6, …" in desk.text("#notes")
+    assert "2 of 2, for 2, 3, 4, 5, 6, …" in desk.text("#facts")
 
 
 def test_a_file_is_plain_text_only_where_a_person_says_so(desk: Desk, tmp_path: Path) -> None:

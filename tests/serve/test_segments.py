@@ -1,4 +1,5 @@
-"""The machine of a segment on the page, and the names of its keys, without a page: in Node."""
+"""The modules of the page that know no page, in Node: the machine of a segment, the names of its
+keys, and what is looked for in texts."""
 
 from __future__ import annotations
 
@@ -7,20 +8,26 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
 from places import ROOT
 from required import absent
 
+HERE = Path(__file__).parent
+SCRIPTS = ("segments.test.js", "pattern.test.js")
 
-def test_the_machine_of_a_segment_loses_nothing() -> None:
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_module_does_what_its_tests_say(script: str) -> None:
     node = shutil.which("node")
     if node is None:
         absent("node", "no Node is installed: apt-get install -y --no-install-recommends nodejs")
     scripts = ROOT / "tmnmt" / "serve" / "static"
     done = subprocess.run(
-        [node, "--test", str(Path(__file__).with_name("segments.test.js"))],
+        [node, "--test", str(HERE / script)],
         env=os.environ | {"TMNMT_PAGE": str(scripts)},
         capture_output=True,
         text=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stdout
     assert "# fail 0" in done.stdout and "# pass 0" not in done.stdout

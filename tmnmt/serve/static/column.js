@@ -1,19 +1,35 @@
-// Beside and below the field: the matches of the memories, what the file says of the segment, and terms that are added.
+// The right column: the matches of the memories with where each is from, and what the file says of the segment.
 
-import {post} from "./api.js";
+import {el, text as paragraph} from "./elements.js";
 import {drawMatches, pointOut} from "./offer.js";
 import {panel} from "./panels.js";
-import {plain} from "./texts.js";
+import {phrase} from "./phrases.js";
+import {plain, shown} from "./texts.js";
 
 const $ = (id) => document.getElementById(id);
+const TAKEN = [1, 2, 3, 4, 5];  // matches that a key takes
+
+/** What is said of a segment beside its text: [name, text, language]; the language where it is a text of the document. */
+function factsOf(units, at, {source}) {
+  const unit = units[at], beside = (other) => (other ? shown(other.source) : "");
+  const length = unit.max_length ? phrase("at most {limit} characters", {limit: unit.max_length}) : "";
+  const facts = [
+    [phrase("Not to be changed"), unit.problem], [phrase("Context"), unit.context],
+    [phrase("Plural form"), unit.plural?.replace(/^plural form /, "")], ...unit.notes.map((note) => [phrase("Note"), note]),
+    [phrase("Id"), unit.id], [phrase("Length"), length], [phrase("Before it"), beside(units[at - 1]), source],
+    [phrase("Behind it"), beside(units[at + 1]), source],
+  ];
+  return facts.filter(([, text]) => text);
+}
 
 panel((desk) => {
   let offer = null;
-  desk.on("opened", () => { $("add-term").hidden = desk.open.session.model === null; });
+
   desk.on("at", ({at}) => {
-    const unit = desk.open.units[at];
-    $("notes").textContent = [unit.problem, unit.context, unit.plural, ...unit.notes].filter(Boolean).join(" · ");
-    $("notes").hidden = !$("notes").textContent;
+    const {units, session} = desk.open;
+    $("facts").replaceChildren(...factsOf(units, at, session).flatMap(([name, text, language]) => [
+      el("dt", "", name), language ? paragraph("dd", language, text) : el("dd", "", text),
+    ]));
   });
   desk.on("offer", (told) => {
     offer = told.offer;
@@ -25,17 +41,5 @@ panel((desk) => {
     const match = offer?.matches[number - 1];
     if (match && desk.unit && !desk.isLocked) desk.editor.replace(match.tgt);
   };
-  for (const number of [1, 2, 3, 4, 5]) desk.action({keys: [`ctrl ${number}`], work: () => take(number)});
-
-  /** Adds a term to the session; the segment at work is suggested anew, with it. What was typed stays. */
-  const addTerm = desk.trying("term", async () => {
-    const [source, target] = [$("term-source").value.trim(), $("term-target").value.trim()];
-    await post(`v1/sessions/${desk.open.session.id}/terms`, {source, target});
-    $("add-term").reset();
-    desk.tell("again");
-  });
-  $("add-term").addEventListener("submit", (event) => {
-    event.preventDefault();
-    addTerm();
-  });
+  for (const number of TAKEN) desk.action({keys: [`ctrl ${number}`], work: () => take(number)});
 });

@@ -9,6 +9,7 @@ import {Copy} from "./copy.js";
 import "./download.js";
 import {Editor} from "./editor.js";
 import "./finder.js";
+import "./glossary.js";
 import "./jump.js";
 import {SegmentList} from "./list.js";
 import {Listeners, startPanels} from "./panels.js";
@@ -19,6 +20,7 @@ import "./suggestion.js";
 import "./tags.js";
 import "./tools.js";
 import {shown, tagsOf} from "./texts.js";
+import "./view.js";
 
 const $ = (id) => document.getElementById(id);
 

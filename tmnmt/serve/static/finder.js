@@ -3,6 +3,7 @@
 import {post} from "./api.js";
 import {el, text} from "./elements.js";
 import {panel} from "./panels.js";
+import {phrase} from "./phrases.js";
 
 const $ = (id) => document.getElementById(id);
 
@@ -11,10 +12,10 @@ panel((desk) => {
   dialog.querySelector(".close").addEventListener("click", () => dialog.close());
   $("seek").addEventListener("submit", async (event) => {
     event.preventDefault();
-    const phrase = $("phrase").value.trim();
-    if (!phrase) return;
+    const words = $("phrase").value.trim();
+    if (!words) return;
     try {
-      show(await found(phrase, $("side").value, desk.open.session.memories), desk.open);
+      show(await found(words, $("side").value, desk.open.session.memories), desk.open);
     } catch (error) {
       dialog.close();
       desk.failed("find", error);
@@ -26,29 +27,29 @@ panel((desk) => {
     dialog.close();
     desk.insert(chosen.closest("li").querySelector(".tgt").textContent);
   });
-  const find = (phrase) => {
-    if (phrase) $("phrase").value = phrase;
+  const find = (words) => {
+    if (words) $("phrase").value = words;
     dialog.showModal();
     $("phrase").select();
-    if (phrase) $("seek").requestSubmit();
+    if (words) $("seek").requestSubmit();
   };
   desk.action({id: "find", work: () => find(desk.selected)});
   desk.action({keys: ["ctrl k"], work: () => find(String(getSelection()).trim() || desk.selected)});
 });
 
-async function found(phrase, side, memories) {
+async function found(words, side, memories) {
   const answers = await Promise.all(memories.map((name) =>
-    post(`v1/memories/${encodeURIComponent(name)}/concordance`, {text: phrase, in: side})));
+    post(`v1/memories/${encodeURIComponent(name)}/concordance`, {text: words, in: side})));
   return answers.flatMap(({matches}, at) => matches.map((match) => ({...match, memory: memories[at], side})));
 }
 
 function show(pairs, {session}) {
-  $("found-count").textContent = pairs.length ? `${pairs.length} found` : "Not in these memories.";
+  $("found-count").textContent = pairs.length ? phrase("{count} found", {count: pairs.length}) : phrase("Not in these memories.");
   $("found").replaceChildren(...pairs.map((pair) => {
-    const use = el("button", "", "Insert");
+    const use = el("button", "", phrase("Insert"));
     use.type = "button";
-    use.setAttribute("aria-label", "Insert this translation");
-    const about = el("p", "head", el("span", "quiet", `${pair.memory} · ${pair.document}`), use);
+    use.setAttribute("aria-label", phrase("Insert this translation"));
+    const about = el("p", "head", el("span", "quiet", [pair.memory, pair.document, pair.user, pair.changed?.slice(0, 10)].filter(Boolean).join(" · ")), use);
     const src = text("p", session.source, ...(pair.side === "source" ? marked(pair.src, pair.places) : [pair.src]));
     const tgt = text("p", session.target, ...(pair.side === "target" ? marked(pair.tgt, pair.places) : [pair.tgt]));
     tgt.classList.add("tgt");

@@ -1,19 +1,19 @@
 // The suggestion word by word, where each comes from, and the matches.
 
 import {el, text} from "./elements.js";
+import {percent, phrase} from "./phrases.js";
 import {drawnTags} from "./marks.js";
 import {diff, plain, shown, traced} from "./texts.js";
 
 const FROM = {
-  memory: "from the memory", cache: "from what you confirmed", term: "a term of the list", model: "from the model",
+  memory: phrase("from the memory"), cache: phrase("from what you confirmed"), term: phrase("a term of the list"), model: phrase("from the model"),
 };
 const WHOLE = {
-  memory: "An exact match, as it stands.", adapted: "A full match, with the numbers or the case of this text.",
-  confirmed: "As you confirmed it before.",
+  memory: phrase("An exact match, as it stands."), adapted: phrase("A full match, with the numbers or the case of this text."),
+  confirmed: phrase("As you confirmed it before."),
 };
 const SURE = 0.5;  // a word that is less likely to be right is marked
 const PROBABLE = 0.4;  // where that is not known, a word of the model that was less probable
-const per = (x) => `${Math.round(100 * x)} %`;
 
 /** {text, segment}: what the server suggests; `isOwn`: whether a match was confirmed in this session. */
 export class Offer {
@@ -58,14 +58,14 @@ export class Offer {
   /** How likely all of it is right, in words; "" where that is not known. */
   get sure() {
     const {confidence} = this.segment;
-    const likely = confidence === undefined ? "" : `likely right: ${confidence < 0.01 ? "under 1 %" : per(confidence)}`;
+    const likely = confidence === undefined ? "" : phrase("likely right: {share}", {share: likelihood(confidence)});
     return [likely, this._contradiction()].filter(Boolean).join(" \u00b7 ");
   }
 
   /** That the memory has other translations of the same source, in words; "" where it has none. */
   _contradiction() {
     const found = this.matches.find((match) => match.agreement?.rivals)?.agreement;
-    return found ? `the memory contradicts itself: ${found.copies} of ${found.total} have this translation` : "";
+    return found ? phrase("the memory contradicts itself: {copies} of {total} have this translation", {copies: found.copies, total: found.total}) : "";
   }
 
   get whole() { return WHOLE[this.segment.origin] ?? ""; }
@@ -73,10 +73,10 @@ export class Offer {
   /** Where a word comes from, in words. */
   told(word) {
     const parts = [FROM[word.origin]];
-    if (word.match && word.origin !== "model") parts.push(`match ${this.matches.indexOf(word.match) + 1}${place(word.match)}`);
-    else if (word.origin === "cache" && word.slots.length) parts.push(`you wrote ${word.slots.slice(0, 3).join(", ")}`);
-    if (word.confidence !== undefined) parts.push(`likely right: ${per(word.confidence)}`);
-    else if (word.tokens.length) parts.push(`probability ${per(word.probability)}`);
+    if (word.match && word.origin !== "model") parts.push(phrase("match {number}{place}", {number: this.matches.indexOf(word.match) + 1, place: place(word.match)}));
+    else if (word.origin === "cache" && word.slots.length) parts.push(phrase("you wrote {words}", {words: word.slots.slice(0, 3).join(", ")}));
+    if (word.confidence !== undefined) parts.push(phrase("likely right: {share}", {share: percent(word.confidence)}));
+    else if (word.tokens.length) parts.push(phrase("probability {share}", {share: percent(word.probability)}));
     return `${word.text}: ${parts.join(" · ")}`;
   }
 }
@@ -86,8 +86,32 @@ function isUnsure({tokens, confidence}, origin, probability) {
   return origin === "model" && tokens.length > 0 && probability < PROBABLE;
 }
 
-const place = (match) => (match.own ? ", confirmed here" : match.document ? `, ${match.document}` : "");
-const worth = (match) => (match.worth === undefined ? per(match.score) : `${match.worth} %`);
+const REASONS = {
+  numbers: phrase("other numbers"), case: phrase("another case"), punctuation: phrase("other punctuation"),
+  codes: phrase("other tags"), placeholders: phrase("other placeholders"), domain: phrase("another domain"),
+  machine: phrase("made by a machine"), alignment: phrase("made by alignment"), old: phrase("old"),
+  memory: phrase("of this memory"), weight: phrase("the memory's weight"), previous: phrase("the same segment before it"),
+  next: phrase("the same segment behind it"), id: phrase("the same id"),
+};
+
+/** Where a match is from: memory, document, who changed it and when. */
+function provenance({own, memory, document, user, changed}) {
+  return [own ? phrase("confirmed here") : memory, document, user, changed?.slice(0, 10)].filter(Boolean).join(" · ");
+}
+
+/** Why a match is worth what it is, in words; "" where its differences say it. */
+export function whyOf({worth, reasons = {}, adapted}) {
+  const parts = Object.entries(reasons).map(([what, points]) => {
+    const reason = REASONS[what] ?? what;
+    if (points) return `${reason} ${points > 0 ? "+" : "\u2212"}${Math.abs(points)}`;
+    return adapted ? phrase("{reason}, put in", {reason}) : phrase("{reason}, and the translation is right for it", {reason});
+  });
+  return parts.length ? parts.join("; ") : worth === 100 ? phrase("the same text") : "";
+}
+
+const likelihood = (share) => (share < 0.01 ? phrase("under {share}", {share: percent(0.01)}) : percent(share));
+const place = (match) => (match.own ? `, ${phrase("confirmed here")}` : match.document ? `, ${match.document}` : "");
+const worth = (match) => percent(match.worth === undefined ? match.score : match.worth / 100);
 
 /** Draws the words with the tags of a segment as chips; `told`: called with what is said of one that is pointed at, "" of
     none; `take`: with the text up to one that is chosen. */
@@ -129,17 +153,18 @@ function along(event, one, chosen) {
 /** Draws the matches; `use`: called with the translation of one. */
 export function drawMatches(to, offer, source, languages, use) {
   const made = offer.matches.map((match, at) => {
-    const take = el("button", "", "Use ", el("kbd", "", `Ctrl ${at + 1}`));
+    const take = el("button", "", phrase("Use"), " ", el("kbd", "", `Ctrl ${at + 1}`));
     take.type = "button";
     take.addEventListener("click", () => use(match.tgt));
     const head = el("p", "head", el("b", match.own ? "cache" : "memory", worth(match)),
-      el("span", "quiet", match.own ? "confirmed here" : match.document), take);
+      el("span", "quiet", provenance(match)), take);
     const src = text("p", languages.source, ...drawDiff(match.src, source));
     const tgt = text("p", languages.target, match.tgt);
     tgt.classList.add("read");
-    return el("li", "match", head, src, tgt);
+    const why = whyOf(match);
+    return el("li", "match", head, ...(why ? [el("p", "quiet why", why)] : []), src, tgt);
   });
-  to.replaceChildren(...(made.length ? made : [el("li", "quiet", "None of the memories has anything like it.")]));
+  to.replaceChildren(...(made.length ? made : [el("li", "quiet", phrase("None of the memories has anything like it."))]));
 }
 
 /** Elements for what has to become of one text to be another. */

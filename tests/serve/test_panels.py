@@ -1,0 +1,160 @@
+"""The panels of the page: the right column, and how the page is laid out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe import axe, serious
+from browser import Browser
+from serving import Server, tiny_server
+from tiny_model import PAIRS
+
+
+class Desk:
+    """The page of a server with a document of lines."""
+
+    def __init__(self, browser: Browser, server: Server) -> None:
+        self.browser, self.server = browser, server
+        self.run, self.press, self.type = browser.run, browser.press, browser.type
+        self.until = browser.until
+        browser.send("Emulation.clearDeviceMetricsOverride")
+        self.open()
+
+    def open(self) -> None:
+        self.browser.open(self.server.url + "/")
+        self.until("document.getElementById('pair').options.length")
+
+    def paste(self, text: str) -> None:
+        self.run("document.getElementById('sentences').checked = false")
+        self.run("document.getElementById('write').value = ''")
+        self.run(f"document.getElementById('pasted').value = {json.dumps(text)}")
+        self.run("document.getElementById('go').click()")
+        self.until_suggested(1)
+
+    def until_suggested(self, number: int) -> None:
+        at = f"document.querySelector('.active .number')?.textContent === '{number}'"
+        self.until(f"{at} && document.querySelector('#offer .word')")
+
+    def text(self, selector: str) -> str:
+        return str(self.run(f"document.querySelector({json.dumps(selector)}).textContent"))
+
+    def texts(self, selector: str) -> list[str]:
+        every = f"[...document.querySelectorAll({json.dumps(selector)})]"
+        return list(self.run(f"{every}.map((one) => one.textContent)"))
+
+    @property
+    def field(self) -> str:
+        return str(self.run("document.getElementById('target').value"))
+
+    @property
+    def session(self) -> str:
+        return str(self.run("document.getElementById('review').href")).partition("#")[2]
+
+    def focused(self) -> str:
+        return str(self.run("document.activeElement.id"))
+
+
+@pytest.fixture(scope="module")
+def with_terms(folder: Path) -> Iterator[Server]:
+    rows = "source,target\nCommission,Kommission\nState,Staat\nState,Land\n"
+    (folder / "panels.csv").write_text(rows, encoding="utf-8")
+    with tiny_server(folder, ("law=law",), ("mine=panels",), terms=("house=panels.csv",)) as server:
+        yield server
+
+
+@pytest.fixture
+def desk(browser: Browser, with_terms: Server) -> Iterator[Desk]:
+    yield Desk(browser, with_terms)
+    browser.run("localStorage.clear()")
+    assert browser.problems == []
+
+
+def test_a_match_tells_where_it_is_from_and_why_it_is_worth_so_much(desk: Desk) -> None:
+    pair = {"src": "Page 3 of 12 is void.", "tgt": "La page 3 sur 12 est nulle.", "document": "a"}
+    ids = desk.server.ask("POST", "/v1/memories/mine/segments", {"segments": [pair]})
+    assert ids.status == 200
+    desk.paste("Page 7 of 31 is void.\nPage 7 of 31 is good.")
+    head = desk.text(".match .head")
+    assert head.startswith("100 %") and "mine · a · 20" in head
+    assert desk.text(".match .why") == "other numbers, put in"
+    assert desk.texts(".match del")[:2] == ["3", "12"]
+    assert desk.texts(".match ins")[:2] == ["7", "31"]
+    desk.press("ArrowDown", "Alt")
+    desk.until_suggested(2)
+    assert "%" in desk.text(".match .head") and not desk.texts(".match .why")
+
+
+def test_terms_of_a_segment_are_shown_and_put_in_by_key(desk: Desk) -> None:
+    desk.paste("The Commission and the State.\nAll is void.")
+    desk.until("document.querySelectorAll('.term-here').length === 2")
+    assert desk.texts(".term-here .term > span") == ["Kommission", "Staat", "Land"]
+    desk.type("La  !")
+    desk.run("document.getElementById('target').setSelectionRange(3, 3)")
+    desk.press("2", "Control", "Shift")
+    assert desk.field == "La Staat !"
+    desk.run("document.querySelectorAll('.term-here .term')[0].click()")
+    assert desk.field == "La StaatKommission !" and desk.focused() == "target"
+    desk.press("ArrowDown", "Alt")
+    desk.until_suggested(2)
+    desk.until("!document.querySelector('.term-here')")
+    assert not desk.run("document.getElementById('no-terms').hidden")
+
+
+def test_a_term_is_added_with_what_is_marked_and_removed(desk: Desk) -> None:
+    desk.paste("The Council is void.")
+    desk.type("Der Rat")
+    desk.run("document.getElementById('target').setSelectionRange(4, 7)")
+    desk.run(
+        "(() => { const node = document.getElementById('source').firstChild;"
+        " document.activeElement.blur();"  # as a pointer does that marks a word
+        " getSelection().setBaseAndExtent(node, 4, node, 11); })()"
+    )
+    desk.press("g", "Control", "Shift")
+    assert desk.run("document.getElementById('term-source').value") == "Council"
+    assert desk.run("document.getElementById('term-target').value") == "Rat"
+    desk.press("Enter")
+    desk.until("document.querySelector('.term-here')")
+    assert "of this document" in desk.text(".term-here") and desk.focused() == "target"
+    assert desk.field == "Der Rat"
+    desk.run("document.querySelector('.term-here button:last-child').click()")
+    desk.until("!document.querySelector('.term-here')")
+    assert desk.server.get(f"/v1/sessions/{desk.session}/terms") == {"terms": []}
+
+
+def test_the_page_is_laid_out_as_a_person_likes(desk: Desk) -> None:
+    metrics = {"width": 1500, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    desk.browser.send("Emulation.setDeviceMetricsOverride", **metrics)
+    desk.paste(f"{PAIRS[0][0]}\n" + "All is void.\n" * 60)
+
+    def place(id: str) -> list[float]:
+        box = f"document.getElementById('{id}').getBoundingClientRect()"
+        return list(desk.run(f"[{box}.left, {box}.top]"))
+
+    def choose(**values: str) -> None:
+        for name, value in values.items():
+            field = f"document.querySelector('#view form').elements['{name}']"
+            desk.run(f"{field}.value = {json.dumps(value)}, 0")
+        desk.run(
+            "document.querySelector('#view form')"
+            ".dispatchEvent(new Event('change', {bubbles: true}))"
+        )
+
+    assert place("source")[1] < place("target")[1] and place("source")[0] < place("target")[0] + 20
+    choose(layout="side", place="fixed", density="dense", size="115")
+    assert place("source")[0] + 200 < place("target")[0]
+    before = place("target")
+    desk.press("g", "Control")
+    desk.type("40")
+    desk.press("Enter")
+    desk.until_suggested(40)
+    assert place("target") == before  # whatever the list does
+    row = "document.querySelector('.row.active').getBoundingClientRect()"
+    assert desk.run(f"{row}.top >= document.getElementById('work').getBoundingClientRect().bottom")
+    assert desk.run("getComputedStyle(document.documentElement).fontSize") == "18.4px"
+    assert serious(desk.browser, axe()) == []
+    desk.open()  # the browser keeps it
+    assert desk.run("document.documentElement.dataset.place") == "fixed"
+    assert desk.run("document.querySelector('#view form').elements.size.value") == "115"
