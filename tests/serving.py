@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import secrets
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -133,3 +136,38 @@ def tiny_server(
     )
     with serving(service, between) as server:
         yield server
+
+
+@contextmanager
+def process(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A server, and its port."""
+    command = [sys.executable, "-m", "tmnmt", "serve", "--model", str(folder / "model")]
+    started = subprocess.Popen(
+        [*command, "--port", "0", "--threads", "1", *options], stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert started.stderr is not None
+        port = 0
+        for line in started.stderr:
+            if found := re.match(r"serving at http://127\.0\.0\.1:(\d+)$", line):
+                port = int(found[1])
+                break
+        assert port, "it did not start"
+        yield started, port
+    finally:
+        started.kill()
+        started.wait()
+        if started.stderr is not None:
+            started.stderr.close()
+
+
+def post(port: int, path: str, body: Any) -> Any:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        content = {"Content-Type": "application/json"}
+        connection.request("POST", path, json.dumps(body), content)
+        reply = connection.getresponse()
+        assert reply.status == 200
+        return json.loads(reply.read())
+    finally:
+        connection.close()

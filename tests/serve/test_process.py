@@ -4,7 +4,6 @@ that it has acknowledged."""
 from __future__ import annotations
 
 import http.client
-import json
 import re
 import signal
 import socket
@@ -12,13 +11,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from redis_server import Redis
+from serving import post, process
 
 from tmnmt.cli import run
 from tmnmt.index import MemoryIndex
@@ -26,41 +24,6 @@ from tmnmt.serve.keys import new_key
 from tmnmt.serve.running import Server, listening
 from tmnmt.serve.storage.opening import open_storage as storage_opened
 from tmnmt.serve.storage.opening import place_of
-
-
-@contextmanager
-def process(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A server, and its port."""
-    command = [sys.executable, "-m", "tmnmt", "serve", "--model", str(folder / "model")]
-    started = subprocess.Popen(
-        [*command, "--port", "0", "--threads", "1", *options], stderr=subprocess.PIPE, text=True
-    )
-    try:
-        assert started.stderr is not None
-        port = 0
-        for line in started.stderr:
-            if found := re.match(r"serving at http://127\.0\.0\.1:(\d+)$", line):
-                port = int(found[1])
-                break
-        assert port, "it did not start"
-        yield started, port
-    finally:
-        started.kill()
-        started.wait()
-        if started.stderr is not None:
-            started.stderr.close()
-
-
-def post(port: int, path: str, body: Any) -> Any:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    try:
-        content = {"Content-Type": "application/json"}
-        connection.request("POST", path, json.dumps(body), content)
-        reply = connection.getresponse()
-        assert reply.status == 200
-        return json.loads(reply.read())
-    finally:
-        connection.close()
 
 
 @pytest.mark.parametrize(
@@ -104,7 +67,7 @@ def test_sighup_ends_nothing_while_the_log_is_written() -> None:
     program = """
 import logging, os, signal, sys, threading, time
 from tmnmt.cli.streams import stderr
-from tmnmt.serve.running import reloading
+from tmnmt.serve.reloading import reloading
 
 sys.stderr = stderr(sys.stderr)
 logging.basicConfig(format="%(message)s")
@@ -114,7 +77,7 @@ def hang_up():
     while not ended.wait(0.0005):
         os.kill(os.getpid(), signal.SIGHUP)
 
-with reloading(None, None):
+with reloading(None):
     thread = threading.Thread(target=hang_up)
     thread.start()
     end = time.monotonic() + 2
@@ -125,12 +88,12 @@ with reloading(None, None):
 """
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert told.returncode == 0, told.stderr[-500:]
-    assert "no file of keys" in told.stderr and "serving" in told.stderr
+    assert "nothing to read again" in told.stderr and "serving" in told.stderr
 
 
 def test_sighup_has_the_keys_read_again(folder: Path, tmp_path: Path) -> None:
     """A key that is added is answered, one that is taken out is not; a file that is wrong changes
-    nothing. Without a file the server goes on."""
+    nothing. Without a file everything else is read again."""
     keys = tmp_path / "keys.toml"
     first = new_key(keys, "first", "read", None, [])
     with process(folder, "--keys", str(keys)) as (server, port):
@@ -143,15 +106,15 @@ def test_sighup_has_the_keys_read_again(folder: Path, tmp_path: Path) -> None:
 
         keys.rename(tmp_path / "old")
         second = new_key(keys, "second", "read", None, [])
-        assert "1 keys are read" in hang_up()
+        assert "serving models: 1, memories: 0, lists of terms: 0, keys: 1" in hang_up()
         assert (status_of(port, first), status_of(port, second)) == (401, 200)
         keys.write_text("[[", encoding="utf-8")
-        assert "the keys stay as they were" in hang_up()
+        assert "everything stays as it was" in hang_up()
         assert status_of(port, second) == 200
     with process(folder) as (server, port):
         server.send_signal(signal.SIGHUP)
         assert server.stderr is not None
-        assert any("no file of keys" in line for line in server.stderr)
+        assert any("SIGHUP: serving models: 1" in line for line in server.stderr)
         assert status_of(port, "") == 200
 
 
@@ -231,8 +194,9 @@ def test_what_is_wrong_is_told_in_one_line(
         build(Path("other"), [], "en", "fr")
         build(Path("a b"), [], "en", "fr")
     assert run(["serve", "--model", "model", "--port", "0", *options]) in (1, 2)
-    told = capsys.readouterr().err
-    assert what in told and told.startswith("tmnmt: error: ") and told.count("\n") == 1
+    told = capsys.readouterr().err.splitlines()  # what it was about to open, and the error
+    assert what in told[-1] and told[-1].startswith("tmnmt: error: ")
+    assert [line for line in told if "error" in line] == told[-1:]
 
 
 def test_two_models_of_one_name_are_refused(

@@ -37,6 +37,14 @@ MEMORIES = Annotated[
     ),
 ]
 
+CONFIG = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="A file of TOML with these options; what is named beside it takes their place.",
+    ),
+]
 
 RESUME = Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run, exactly.")]
 

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmnmt.cli.options import check_server_installed, explicit
+from tmnmt.cli.options import CONFIG, check_server_installed, explicit
 from tmnmt.config.serving import ServerOptions
 from tmnmt.errors import UsageError
 from tmnmt.progress import Progress
 from tmnmt.serve.roles import Role
 
-CONFIG = Annotated[
-    Path | None,
-    typer.Option(
-        "--config",
-        metavar="FILE",
-        help="A file of TOML with these options; what is named beside it takes their place.",
-    ),
-]
+if TYPE_CHECKING:
+    from tmnmt.config.server_config import ServerConfig
 
 
 def serve(
@@ -43,20 +38,23 @@ def serve(
     SIGTERM stops it: what was taken is finished."""
     from tmnmt.config.server_config import config_lines, load_config
 
-    merged = load_config(config, explicit(context, options))
+    overrides = explicit(context, options)
     if print_config:
-        print("\n".join(config_lines(merged)))
+        print("\n".join(config_lines(load_config(config, overrides))))
         return
     check_server_installed("tmnmt serve")
-    _run(merged.options)
+    _run(lambda: load_config(config, overrides))
 
 
-def _run(options: ServerOptions) -> None:
-    """Serves until it is stopped. Raises what is wrong with the options."""
+def _run(read_config: Callable[[], ServerConfig]) -> None:
+    """Serves what the configuration says until it is stopped. Raises what is wrong with it."""
+    config = read_config()
+    options = config.options
     certificate, private_key = options.certificate, options.private_key
     if (certificate is None) != (private_key is None):
         raise UsageError("--certificate and --private-key go together")
     from tmnmt.serve.keys import Keys
+    from tmnmt.serve.reloading import Reloader
     from tmnmt.serve.running import (
         check_certificate,
         check_host,
@@ -92,7 +90,8 @@ def _run(options: ServerOptions) -> None:
         def announce() -> None:
             print(f"serving at {address}", file=sys.stderr, flush=True)
 
-        run(service, [socket], announce, certificate, private_key, options.keys)
+        reloader = Reloader(service, config, read_config)
+        run(service, [socket], announce, certificate, private_key, reloader)
     print("stopped: what was taken is finished", file=sys.stderr)
 
 

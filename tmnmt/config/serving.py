@@ -14,6 +14,13 @@ from tmnmt.config.option import Options
 from tmnmt.config.options import MEMORY_PLACES, Keep, Threads
 
 Places = tuple[str, ...]
+KeysFile = Annotated[
+    Path | None,
+    Location(),
+    Help(
+        "Who may do what; without it only this machine is answered.", metavar="FILE", everyday=True
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -73,15 +80,7 @@ class ListeningOptions(Options):
     port: Annotated[int, whole(0, 65535), Fixed(), Help("0: any that is free.", everyday=True)] = (
         5051
     )
-    keys: Annotated[
-        Path | None,
-        Location(),
-        Help(
-            "Who may do what; without it only this machine is answered.",
-            metavar="FILE",
-            everyday=True,
-        ),
-    ] = None
+    keys: KeysFile = None
     certificate: Annotated[
         Path | None,
         Location(),

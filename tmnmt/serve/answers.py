@@ -661,6 +661,18 @@ class Health(TypedDict):
     models: int
 
 
+class Reloaded(TypedDict):
+    """What is served after everything was read again, by names."""
+
+    models: list[str]
+    memories: list[str]
+    terms: list[str]
+    keys: Annotated[int | None, "How many; none without a file of keys."]
+    opened: Annotated[list[str], "Models and memories that were opened for it."]
+    closed: Annotated[list[str], "Those that are served no more, or were opened anew."]
+    restart: Annotated[list[str], "Entries that have changed and that a restart alone takes."]
+
+
 class Ready(TypedDict):
     """Whether the server takes requests."""
 

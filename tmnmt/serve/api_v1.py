@@ -20,6 +20,7 @@ from tmnmt.formats.clean import clean_name
 from tmnmt.records import alternative_record, pair_record
 from tmnmt.segments import Alternative, ConfirmedPair, Segment, Translation
 from tmnmt.serve import answers
+from tmnmt.serve.api_admin import ADMIN
 from tmnmt.serve.api_desk import DOCUMENTS
 from tmnmt.serve.api_request import ApiRequest
 from tmnmt.serve.api_resources import (
@@ -836,7 +837,7 @@ _WATCHING = (
 API_V1 = Dialect(
     "own",
     ("",),
-    (*_TRANSLATING, *_LOOKING_UP, *_SESSIONS, *DESK, *DOCUMENTS, *MANAGED, *_WATCHING),
+    (*_TRANSLATING, *_LOOKING_UP, *_SESSIONS, *DESK, *DOCUMENTS, *MANAGED, *_WATCHING, *ADMIN),
     refusal,
     is_strict=True,
 )

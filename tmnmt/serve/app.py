@@ -109,7 +109,8 @@ class _Gate:
             refused = wrong("a request has Content-Length or Transfer-Encoding, not both")
             self._service.counts["requests", "", "400"] += 1
             app = refusal_response(API_V1, refused, {"Connection": "close"})
-        await app(scope, receive, send_named)
+        with self._service.bound():
+            await app(scope, receive, send_named)
 
 
 class _Elsewhere:

@@ -51,6 +51,12 @@ class Intentions:
         # nobody but this process is about it
         self._pending = dict[str, bool]()
 
+    def serve(self, memories: Sequence[WritableIndex]) -> None:
+        """Takes other memories as those that are written to.
+
+        memories: all of them."""
+        self._memories = memories
+
     def confirm(
         self,
         tenant: str,

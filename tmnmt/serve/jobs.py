@@ -13,7 +13,8 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextvars import copy_context
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import Any
 
 from tmnmt.errors import LockedError, ServerError, TmnmtError
 from tmnmt.serve.clock import Clock
+from tmnmt.serve.holdings import bound_holdings
 from tmnmt.serve.http_error import Refused, unknown
 from tmnmt.serve.keys import Caller
 from tmnmt.serve.storage.base import JobStorage
@@ -57,7 +59,7 @@ class Jobs:
         self._storage, self._clock = storage, clock
         self._stopping = threading.Event()
         self._changed = threading.Condition()
-        self._waiting: dict[TurnPath, Generator[None]] = {}
+        self._waiting: dict[TurnPath, Iterator[None]] = {}
         self._turns = Turns()
         self._numbers = count()
         self._active: Counter[str | int] = Counter()  # slices under way, by tenant
@@ -156,7 +158,8 @@ class Jobs:
             with self._changed:
                 if self._stopping.is_set():
                     raise Refused(503, "stopping", "the server is stopping", 5)
-                self._waiting[tenant, next(self._numbers)] = self._slices(id, folder, path, work)
+                slices = _InContext(self._slices(id, folder, path, work))
+                self._waiting[tenant, next(self._numbers)] = slices
                 self._changed.notify()
         except Refused:
             folder.cleanup()
@@ -191,7 +194,7 @@ class Jobs:
     def _is_over(self) -> bool:
         return self._stopping.is_set() and not self._waiting and not self._active.total()
 
-    def _step(self, slices: Generator[None]) -> bool:
+    def _step(self, slices: Iterator[None]) -> bool:
         """Does the next slice; False where there is none."""
         try:
             next(slices)
@@ -260,6 +263,22 @@ class Jobs:
         except ServerError as error:
             log.error("job: %s", error)
             return True
+
+
+class _InContext(Iterator[None]):
+    """Slices that see what the request saw which began the job, until they end."""
+
+    def __init__(self, slices: Iterator[None]) -> None:
+        self._slices, self._context = slices, copy_context()
+        holdings = bound_holdings()
+        self._release = holdings.retain() if holdings is not None else lambda: None
+
+    def __next__(self) -> None:
+        try:
+            self._context.run(next, self._slices)
+        except BaseException:
+            self._release()
+            raise
 
 
 class _Often:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tmnmt.errors import UsageError
-from tmnmt.index.back_ends import is_absent, is_index, open_index, same_place
+from tmnmt.index.back_ends import is_absent, is_index, local_path, open_index, same_place
 from tmnmt.index.base import UnknownIdError, WritableIndex, is_in_folder
 from tmnmt.index.concordance import Occurrence, Phrase
 from tmnmt.index.match_value import Query, Trust, most_worth
@@ -19,6 +20,8 @@ from tmnmt.segments import Match, Segment
 from tmnmt.serve.http_error import Refused, unknown
 from tmnmt.serve.keys import NAME, NAMES, Caller
 from tmnmt.serve.languages import Language, distance, language
+
+log = logging.getLogger("tmnmt.serve")
 
 
 @dataclass(frozen=True)
@@ -33,12 +36,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Memory:
-    """A memory that is served. `writable`: the index itself where it is written to."""
+    """A memory that is served. `writable`: the index itself where it is written to. `origin`: what
+    it was opened from; an equal origin would give the same again."""
 
     name: str
     index: WritableIndex
     trust: Trust
     writable: WritableIndex | None = None
+    origin: Hashable = None
 
     @property
     def languages(self) -> tuple[Language, Language]:
@@ -76,6 +81,7 @@ def open_memories(
     writable: Iterable[str],
     pairs: Sequence[tuple[str, str]],
     progress: ReadProgress | None = None,
+    previous: Iterable[Memory] = (),
 ) -> list[Memory]:
     """Opens the memories of the options --memory and --write-to.
 
@@ -83,24 +89,64 @@ def open_memories(
     writable: the values of --write-to.
     pairs: the languages of the models.
     progress: is told of units that are read; None tells nobody.
+    previous: memories that are open already; what would be opened again is taken from there.
 
     Raises MemoryIndexError, FormatError and UsageError for what cannot be opened."""
+    to_read, to_write = list(map(place_of, readable)), list(map(place_of, writable))
+    _check_places([*to_read, *to_write], to_write)
+    open_indexes = {memory.origin: memory.index for memory in previous}
     memories = list[Memory]()
-    for place in map(place_of, readable):
-        memories.append(Memory(place.name, _read(place, pairs, progress), place.trust))
-    for place in map(place_of, writable):
+    try:
+        for place in [*to_read, *to_write]:
+            is_written = place in to_write
+            origin = _origin(place, is_written, pairs)
+            index = open_indexes.get(origin)
+            if index is None:
+                log.info("opening the memory %s", place.name)
+                index = (
+                    _open_writable(place, pairs) if is_written else _read(place, pairs, progress)
+                )
+            writable_index = index if is_written else None
+            memories.append(Memory(place.name, index, place.trust, writable_index, origin))
+    except BaseException:
+        for memory in memories:
+            if memory.origin not in open_indexes:
+                close(memory)
+        raise
+    return memories
+
+
+def close(memory: Memory) -> None:
+    """Closes the index of a memory, where it is one that can be closed.
+
+    memory: the memory."""
+    if (end := getattr(memory.index, "close", None)) is not None:
+        end()
+
+
+def _check_places(places: Sequence[Place], to_write: Sequence[Place]) -> None:
+    """Raises UsageError for two of one name or of one place, and for one that is readonly and to be
+    written to."""
+    for place in to_write:
         if place.readonly:
             raise UsageError(f"{place.place} is readonly, and it is to be written to")
-        index = _open_writable(place, pairs)
-        memories.append(Memory(place.name, index, place.trust, index))
-    for number, memory in enumerate(memories):
-        if memory.name in [previous.name for previous in memories[:number]]:
-            raise UsageError(f"two memories are called {memory.name}; write NAME=PLACE")
-    places = [place.place for place in map(place_of, [*readable, *writable])]
-    for number, path in enumerate(places):
-        if any(same_place(path, previous) for previous in places[:number]):
-            raise UsageError(f"{path} is served twice; name it once")
-    return memories
+    for number, place in enumerate(places):
+        for other in places[:number]:
+            if other.name == place.name:
+                raise UsageError(f"two memories are called {place.name}; write NAME=PLACE")
+            if same_place(other.place, place.place):
+                raise UsageError(f"{place.place} is served twice; name it once")
+
+
+def _origin(place: Place, is_written: bool, pairs: Sequence[tuple[str, str]]) -> Hashable:
+    """What a memory is opened from. An index follows what is written to it; a file is another one
+    once it has changed."""
+    folder = local_path(place.place)
+    if is_index(place.place) or is_written or folder is None:
+        return (str(folder.resolve()) if folder is not None else place.place), is_written
+    status = folder.stat() if folder.exists() else None
+    version = (status.st_ino, status.st_size, status.st_mtime_ns) if status is not None else None
+    return str(folder.resolve()), tuple(pairs), version
 
 
 def languages_of_indexes(arguments: Iterable[str]) -> list[tuple[str, str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import contextlib
 import ipaddress
 import logging
@@ -11,34 +10,25 @@ import socket
 import ssl
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import uvicorn
 
 from tmnmt.allocator import keep_freed
-from tmnmt.compiled.steps import prepare_decoding
-from tmnmt.config.options import TranslationOptions
-from tmnmt.config.serving import RequestLimits
-from tmnmt.errors import TmnmtError, UsageError
-from tmnmt.index.back_ends import prepare_search
+from tmnmt.config.serving import RequestLimits, ServedOptions
+from tmnmt.errors import UsageError
 from tmnmt.progress import ReadProgress
 from tmnmt.serve.app import application
-from tmnmt.serve.http_error import Refused
-from tmnmt.serve.keys import NAME, NAMES, Keys, check_tenants
-from tmnmt.serve.languages import language
-from tmnmt.serve.memories import Memory, languages_of_indexes, open_memories
+from tmnmt.serve.keys import Keys
+from tmnmt.serve.opening import check_keys, open_parts
 from tmnmt.serve.protocol import Protocol
-from tmnmt.serve.queue import Queue
+from tmnmt.serve.reloading import Reloader, reloading
 from tmnmt.serve.routes import Dialect
-from tmnmt.serve.served_model import Model
 from tmnmt.serve.service import Limits, Service
 from tmnmt.serve.site import Site
 from tmnmt.serve.storage.opening import open_storage as storage_opened
 from tmnmt.serve.storage.opening import place_of
-from tmnmt.serve.terms import open_terms as terms_opened
-from tmnmt.system import ENDING_SIGNALS
-from tmnmt.translator import Translator
 
 _WAITING = 512  # connections that the system keeps until they are taken
 # Seconds after which a thread of Python lets another one run. The decoder gives Python up and takes
@@ -78,31 +68,24 @@ def service_of(
     keep: str | None = None,
 ) -> Service:
     """Everything loaded. `sessions`: the file or Redis of what outlives the process. `keep`: as
-    `Decoding.keep` has it. Raises what
-    `Translator.load`, `memories.open_memories`, `terms.open_terms`, `place_of` and `storage.opened`
-    raise, and UsageError for keys that do not go with the memories, and where nothing is to be
-    served. Without a model, memories alone are looked up in."""
-    from tmnmt.models.folder import languages_in
-
-    if not models and not readable and not writable:
-        raise UsageError("there is nothing to serve; give --model, --memory or --write-to")
+    `Decoding.keep` has it. Raises what `opening.open_parts`, `place_of` and `storage.opened`
+    raise."""
     place = place_of(sessions)
     keep_freed()
-    if models:
-        prepare_decoding()
-    prepare_search(concordance=True)
-    pairs = list(dict.fromkeys(languages_in(model) for model in models))
-    pairs = pairs or languages_of_indexes([*readable, *writable])
-    memories = open_memories(readable, writable, pairs, progress)
-    lists = terms_opened(terms, pairs)
+    options = ServedOptions(
+        model=tuple(map(str, models)),
+        memory=tuple(readable),
+        write_to=tuple(writable),
+        terms=tuple(terms),
+        threads=threads,
+        keep=keep,
+    )
+    parts = open_parts(options, limits.waiting, progress)
     if keys is not None:
-        check_keys(keys, memories, {term_list.name for term_list in lists})
-    served = [_model(model, memories, limits, threads, keep) for model in models]
-    names = [model.name for model in served]
-    for number, name in enumerate(names):
-        if name in names[:number]:
-            raise UsageError(f"two models are called {name}: rename one of the folders")
-    return Service(served, memories, storage_opened(place), keys, limits, lists, site)
+        check_keys(keys, parts)
+    log.info("opening the sessions")
+    storage = storage_opened(place)
+    return Service(parts.models, parts.memories, storage, keys, limits, parts.terms, site)
 
 
 def limits_of(options: RequestLimits) -> Limits:
@@ -116,33 +99,6 @@ def limits_of(options: RequestLimits) -> Limits:
         waiting=options.waiting,
         seconds=options.seconds,
     )
-
-
-def _model(
-    folder: Path,
-    memories: Sequence[Memory],
-    limits: Limits,
-    threads: int | None,
-    keep: str | None,
-) -> Model:
-    from tmnmt.models.folder import languages_in
-
-    name = folder.resolve().name
-    if not NAME.fullmatch(name):
-        raise UsageError(f"{folder}: {name!r} cannot be the name of a model; allowed: {NAMES}")
-    try:
-        source, target = map(language, languages_in(folder))
-    except Refused as refused:
-        raise UsageError(f"{folder}: the languages of this model are unknown") from refused
-    pair_memories = [memory for memory in memories if memory.serves((source, target))]
-    indexes = [memory.index for memory in pair_memories]
-    translator = Translator.load(folder, indexes, TranslationOptions(keep=keep, threads=threads))
-    if translator.backbone.reads_around:
-        raise UsageError(
-            f"{folder}: its context network reads whole documents, and the server translates "
-            "segment by segment; serve its base instead"
-        )
-    return Model(name, Queue(translator, limits.waiting))
 
 
 def check_certificate(certificate: Path, private_key: Path) -> None:
@@ -190,51 +146,6 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
 
-@contextlib.contextmanager
-def reloading(service: Service, keys: Path | None) -> Iterator[None]:
-    """While the block runs, SIGHUP has the file of keys read again, and ends nothing. A thread of
-    its own reads it: the signal may interrupt a write to the log, and a stream refuses a write
-    within a write."""
-    number = ENDING_SIGNALS.get("SIGHUP")
-    if number is None or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    turn = threading.Lock()
-
-    def reload() -> None:
-        with turn:
-            reload_keys(service, keys)
-
-    # a bare thread: a `Thread` takes locks that the interrupted code may hold
-    old = signal.signal(number, lambda *_: _thread.start_new_thread(reload, ()))
-    try:
-        yield
-    finally:
-        signal.signal(number, old)
-
-
-def reload_keys(service: Service, path: Path | None) -> None:
-    """Takes the keys of the file as they are now. Where they cannot be taken, the log says why and
-    those that there are stay. Without a file nothing changes."""
-    if path is None:
-        log.warning("SIGHUP: the server has no file of keys, and goes on as it is")
-        return
-    try:
-        keys = Keys.load(path)
-        check_keys(keys, list(service.memories), service.terms.served)
-    except (TmnmtError, OSError) as error:
-        log.error("SIGHUP: the keys stay as they were: %s", error)
-        return
-    service.keys = keys
-    log.warning("SIGHUP: %d keys are read from %s", len(keys.callers), path)
-
-
-def check_keys(keys: Keys, memories: Sequence[Memory], terms: Collection[str]) -> None:
-    """Raises UsageError for keys that do not go with what is served."""
-    writable = {memory.name for memory in memories if memory.writable is not None}
-    check_tenants(keys.callers, {memory.name for memory in memories}, writable, terms)
-
-
 def listening(host: str, port: int) -> socket.socket:
     """Raises UsageError where this cannot be listened at."""
     try:
@@ -279,17 +190,19 @@ def run(
     announce: Callable[[], None],
     certificate: Path | None = None,
     private_key: Path | None = None,
-    keys: Path | None = None,
+    reloader: Reloader | None = None,
     dialects: Sequence[Dialect] | None = None,
 ) -> None:
-    """Serves until it is told to stop. `announce`: called when it is ready. `keys`: the file of
-    keys, which SIGHUP has read again. `dialects`: as `application` has them."""
+    """Serves until it is told to stop. `announce`: called when it is ready. `reloader`: what SIGHUP
+    has read again. `dialects`: as `application` has them."""
     server = server_of(service, certificate, private_key, dialects)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     sys.setswitchinterval(SWITCH)
     service.start()
+    if reloader is not None:
+        service.reload = lambda: reloader.reload().record
     try:
-        with reloading(service, keys):
+        with reloading(reloader):
             announce()
             server.run([*sockets])
     finally:

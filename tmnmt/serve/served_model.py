@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from tmnmt.serve.languages import Language, language
@@ -13,10 +14,12 @@ from tmnmt.translator import Translator
 @dataclass(frozen=True)
 class Model:
     """A model that is served, by the name of its folder; or a pair of languages of memories, which
-    stands for one where none is served."""
+    stands for one where none is served. `origin`: what it was loaded from; an equal origin would
+    give the same again."""
 
     name: str
     queue: Queue
+    origin: Hashable = None
 
     @property
     def translator(self) -> Translator:

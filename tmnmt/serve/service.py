@@ -10,6 +10,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -22,7 +24,7 @@ from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.settings import Settings
 from tmnmt.errors import UsageError
 from tmnmt.index.back_ends import local_path
-from tmnmt.index.base import Index
+from tmnmt.index.base import Index, WritableIndex
 from tmnmt.index.embedded.in_memory import InMemoryIndex
 from tmnmt.index.match_value import PRECEDING
 from tmnmt.segments import ConfirmedPair, Match, Segment, Translation
@@ -30,6 +32,7 @@ from tmnmt.serve.bodies import Readers, Room
 from tmnmt.serve.clock import Clock
 from tmnmt.serve.durations import Durations
 from tmnmt.serve.fields import TEXTS
+from tmnmt.serve.holdings import Holdings, bound_holdings
 from tmnmt.serve.http_error import Refused, unknown, wrong
 from tmnmt.serve.in_turn import InTurn
 from tmnmt.serve.jobs import Jobs
@@ -37,7 +40,7 @@ from tmnmt.serve.keys import ANYBODY, Caller, Keys
 from tmnmt.serve.languages import Language, language, nearest
 from tmnmt.serve.markup import Form, Markup, markup
 from tmnmt.serve.memories import Memories, Memory, added, matches_of
-from tmnmt.serve.modelless import MemoryPair, NoQueue, memory_pairs, no_model
+from tmnmt.serve.modelless import MemoryPair, no_model
 from tmnmt.serve.queue import Job
 from tmnmt.serve.quota import Quota, size_of_folder
 from tmnmt.serve.served_model import Model
@@ -48,7 +51,6 @@ from tmnmt.serve.terms import Served, TermLists
 from tmnmt.serve.workspace.confirmations import Confirmations
 from tmnmt.serve.workspace.documents import Documents
 from tmnmt.session import Session
-from tmnmt.terms.term_list import TermList
 from tmnmt.translator import Translator, restrict, with_memory
 
 SEARCHERS = 4  # threads that look up
@@ -71,7 +73,6 @@ OPTIONS = {
 }
 LIMITS = {"beam": 20, "nbest": 20, "top_k": 32, "fragments": 32}
 SHARES = 2  # a tenant may have one part of so many of the room for bodies
-_View = tuple[str, tuple[str, ...], Settings, str | None, TermList | None]
 Result = TypeVar("Result")
 
 
@@ -140,48 +141,94 @@ class Service:
         terms: Sequence[Served] = (),
         site: Site = Site(),
     ) -> None:
-        self.models, self.memories = list(models), Memories(memories)
-        self.keys, self.limits, self.site = keys, limits, site
-        self.pairs = self.models or [
-            Model(f"memories.{pair.src_lang}-{pair.tgt_lang}", NoQueue(pair))
-            for pair in memory_pairs(memories)
-        ]
+        self._holdings = Holdings(models, memories, TermLists(terms, storage.glossaries), keys)
+        self.limits, self.site = limits, site
         self.counts: Counter[tuple[str, ...]] = Counter()
         self.durations = Durations()
         self.started = time.time()
         self.ready = False
+        # reads again what is served, and gives what came of it; None where that cannot be done
+        self.reload: Callable[[], Mapping[str, Any]] | None = None
         self.room = Room(limits.bodies, SHARES if keys is not None else 1)
         self.readers = Readers()
         self.storage = storage
         self.clock = Clock(storage.clock)
         self.quota = Quota(limits.tenant, self._size_of)
-        writable = [memory.writable for memory in memories if memory.writable is not None]
+        writable = writable_indexes(memories)
         self.sessions = Sessions(storage.sessions, limits.sessions, writable, self.clock)
         self.sessions.mend()
         self.documents = Documents(storage.documents)
         self.confirmations = Confirmations(self.documents, self.sessions)
-        self.terms = TermLists(terms, storage.glossaries)
         self.jobs = Jobs(storage.jobs, self.clock)
-        self._views: dict[_View, tuple[Translator, Session]] = {}
         self._lock = threading.Lock()
         self._search = _Pool("search", SEARCHERS, MOST_SEARCHES)
         self._write = _Pool("write", WRITERS, MOST_WRITES)
 
-    def start(self) -> None:
-        """Starts the models, and has each translate and search once, so that the first request does
+    @property
+    def holdings(self) -> Holdings:
+        """What is served: as the request sees it that is being answered, else as it is now."""
+        return bound_holdings() or self._holdings
+
+    @property
+    def latest(self) -> Holdings:
+        """What is served now, whatever a request sees."""
+        return self._holdings
+
+    @property
+    def models(self) -> list[Model]:
+        return self.holdings.models
+
+    @property
+    def pairs(self) -> list[Model]:
+        """The models; where there are none, the pairs of languages of memories."""
+        return self.holdings.pairs
+
+    @property
+    def memories(self) -> Memories:
+        return self.holdings.memories
+
+    @property
+    def terms(self) -> TermLists:
+        return self.holdings.terms
+
+    @property
+    def keys(self) -> Keys | None:
+        return self.holdings.keys
+
+    def bound(self) -> AbstractContextManager[None]:
+        """What is done in the block sees what is served now, whatever is served later."""
+        return self._holdings.bound()
+
+    def warm_up(self, models: Sequence[Model]) -> None:
+        """Starts models, and has each translate and search once, so that the first request does
         not wait for what is compiled then."""
-        self.clock.start()
-        for model in self.models:
+        for model in models:
             model.queue.start()
-        for model in self.models:
+        for model in models:
             setup = SessionSetup(
                 tuple(m.name for m in self.memories.select(None, model.languages, ANYBODY))
             )
             model.queue.submit(Job(self._view(model, ANYBODY, setup)[1], ["1."])).result()
-        # what is loaded stays, and need not be looked through for what is free to go: that stops
-        # every thread for up to a second
-        gc.collect()
-        gc.freeze()
+
+    def change(self, holdings: Holdings) -> None:
+        """Serves something else from now on. What was taken ends as it began; then what is not
+        served any more is let go.
+
+        holdings: what is served, with models that run."""
+        former, self._holdings = self._holdings, holdings
+        self.sessions.serve(writable_indexes(holdings.memories))
+
+        def close() -> None:
+            former.close(holdings)
+            _settle()
+
+        threading.Thread(target=close, name="close", daemon=True).start()
+
+    def start(self) -> None:
+        """Starts everything."""
+        self.clock.start()
+        self.warm_up(self.models)
+        _settle()
         self.ready = True
 
     def close(self) -> None:
@@ -425,7 +472,7 @@ class Service:
         already. Raises Refused."""
         view, _ = self._view(model, caller, setup)
         session = session_with(view, setup.name, background)
-        return self.sessions.begin(caller, model, setup, session, background)
+        return self.sessions.begin(caller, model, setup, session, background, self.holdings)
 
     def end(self, id: str, caller: Caller, document: str = "") -> None:
         """Forgets a session, with the terms that were added in it. For a thread. `document`: the id
@@ -467,10 +514,10 @@ class Service:
             return model, session_with(view, setup.name, background)
 
         def opened() -> OpenSession:
-            open_session = self.sessions.get(id, caller, create)
+            open_session = self.sessions.get(id, caller, create, self.holdings)
             if self._has_other_terms(open_session, caller):
                 self.sessions.close(open_session)
-                open_session = self.sessions.get(id, caller, create)
+                open_session = self.sessions.get(id, caller, create, self.holdings)
             return open_session
 
         return await self.write(opened)
@@ -546,7 +593,7 @@ class Service:
         # the list itself is in the key, so that it stays as long as the view
         key = model.name, setup.memories, settings, setup.write_to, terms
         with self._lock:
-            if key not in self._views:
+            if key not in self.holdings.views:
                 self._forget_views()
                 view = restrict(
                     model.translator,
@@ -558,16 +605,29 @@ class Service:
                 )
                 idle = Session(view)
                 idle.histories = {}  # nothing is written to it
-                self._views[key] = view, idle
-            return self._views[key]
+                self.holdings.views[key] = view, idle
+            return self.holdings.views[key]
 
     def _forget_views(self) -> None:
         """Those that were used first, where there are too many, and those of lists of terms that
         are not kept any more."""
-        for key in [key for key in self._views if not self.terms.keeps(key[-1])]:
-            del self._views[key]
-        while len(self._views) >= VIEWS:
-            self._views.pop(next(iter(self._views)))
+        for key in [key for key in self.holdings.views if not self.terms.keeps(key[-1])]:
+            del self.holdings.views[key]
+        while len(self.holdings.views) >= VIEWS:
+            self.holdings.views.pop(next(iter(self.holdings.views)))
+
+
+def writable_indexes(memories: Iterable[Memory]) -> list[WritableIndex]:
+    """The indexes of the memories that are written to."""
+    return [memory.writable for memory in memories if memory.writable is not None]
+
+
+def _settle() -> None:
+    """What is loaded stays, and need not be looked through for what is free to go: that stops every
+    thread for up to a second."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 def session_with(view: Translator, document: str, background: Sequence[ConfirmedPair]) -> Session:
@@ -609,7 +669,10 @@ class _Pool:
         if self._waiting >= self._limit:
             raise Refused(429, "busy", "too much is waiting; try again later", 1)
         self._waiting += 1
-        future = asyncio.get_running_loop().run_in_executor(self._threads, _outcome, work)
+        context = copy_context()  # it sees what the request sees
+        future = asyncio.get_running_loop().run_in_executor(
+            self._threads, lambda: context.run(_outcome, work)
+        )
         future.add_done_callback(lambda _: self._release())
         return await asyncio.shield(future)
 

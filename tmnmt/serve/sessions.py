@@ -62,6 +62,7 @@ class OpenSession:
     setup: SessionSetup
     session: Session
     numbers: Sequence[int] = ()  # of the pairs that the copy holds
+    state: object = None  # of the server, in which the copy was made
 
     @property
     def record(self) -> dict[str, Any]:
@@ -99,6 +100,10 @@ class Sessions:
     def __len__(self) -> int:
         return self._storage.count()
 
+    def serve(self, memories: Sequence[WritableIndex]) -> None:
+        """From now on, these are all memories that are written to."""
+        self._intentions.serve(memories)
+
     def begin(
         self,
         caller: Caller,
@@ -106,24 +111,27 @@ class Sessions:
         setup: SessionSetup,
         session: Session,
         background: Sequence[ConfirmedPair] = (),
+        state: object = None,
     ) -> OpenSession:
         """A session, which knows already what was confirmed in the document before (`background`).
-        Raises Refused where there are too many."""
+        `state`: as in `get`. Raises Refused where there are too many."""
         now, id = time.time(), secrets.token_urlsafe(16)
         last_access = math.inf if setup.document else now  # nobody forgets that of a document
         stored = StoredSession(id, caller.tenant, model.name, asdict(setup), last_access)
         if not self._storage.make(stored, self._clock.cutoff(IDLE), self._limit, background):
             raise Refused(429, "busy", "there are too many sessions; delete some", 60)
-        return self._hold(OpenSession(id, caller.tenant, model, setup, session))
+        return self._hold(OpenSession(id, caller.tenant, model, setup, session, state=state))
 
     def get(
         self,
         id: str,
         caller: Caller,
         create: Callable[[str, SessionSetup, Sequence[ConfirmedPair]], tuple[Model, Session]],
+        state: object = None,
     ) -> OpenSession:
         """create: of the name of a model, what was given, and what was confirmed before, a copy
-        that holds nothing else yet. Raises Refused for a session that is not there, or another
+        that holds nothing else yet. state: what is served; a copy that was made when something else
+        was served is made anew. Raises Refused for a session that is not there, or another
         tenant's: which of both is not told."""
         stored = self._storage.get(caller.tenant, id)
         if stored is None or not _is_for(setup := _parse_setup(stored), caller):
@@ -132,10 +140,10 @@ class Sessions:
             self._storage.touch(caller.tenant, id, time.time())
         with self._lock:
             open_session = self._open.get(id)
-        if open_session is not None:
+        if open_session is not None and open_session.state is state:
             return self._hold(open_session)
         model, session = create(stored.model, setup, self._storage.background(caller.tenant, id))
-        return self._hold(OpenSession(id, caller.tenant, model, setup, session))
+        return self._hold(OpenSession(id, caller.tenant, model, setup, session, state=state))
 
     def summaries(self, caller: Caller) -> list[dict[str, Any]]:
         """Those that a caller may use, the latest first, as a client is told of them."""
@@ -159,6 +167,7 @@ class Sessions:
         """The copy that is kept, as the one that was used last."""
         with self._lock:
             cached = self._open.pop(open_session.id, open_session)
+            cached = cached if cached.state is open_session.state else open_session
             self._open[open_session.id] = cached
             while len(self._open) > KEPT_OPEN:
                 self._open.pop(next(iter(self._open)))
