@@ -19,7 +19,10 @@ from urllib.parse import urlencode, urlsplit
 
 from declared_answers import check_reply
 
+from tmnmt.config.server_config import ServerConfig
+from tmnmt.config.serving import ServerOptions
 from tmnmt.serve.keys import Keys
+from tmnmt.serve.reloading import Reloader
 from tmnmt.serve.running import listening, server_of, service_of
 from tmnmt.serve.service import Limits, Service
 from tmnmt.serve.site import Site
@@ -134,6 +137,16 @@ def tiny_server(
         sessions=str(sessions or folder / f"{secrets.token_hex(8)}.db"),
         site=site,
     )
+    if keys is None:  # these stand in no file
+        options = ServerOptions(
+            model=tuple(map(str, models)),
+            memory=tuple(named(read)),
+            write_to=tuple(named(written)),
+            terms=tuple(named(terms)),
+            threads=1,
+        )
+        config = ServerConfig(options)
+        service.reload = lambda: Reloader(service, config, lambda: config).reload().record
     with serving(service, between) as server:
         yield server
 

@@ -122,14 +122,18 @@ def put_in_place(new: New, path: Path) -> None:
 
 
 @contextmanager
-def replacing(path: Path, alone: bool = False) -> Iterator[Path]:
+def replacing(path: Path, alone: bool = False, private: bool = False) -> Iterator[Path]:
     """Gives the path of a new file. When the block ends well, it takes the place of another file;
     otherwise it is deleted.
 
     path: the file whose place it takes.
-    alone: as in `new_beside`."""
+    alone: as in `new_beside`.
+    private: whether nobody but its owner may read it, while it is written, too."""
     new = new_beside(path, alone)
     try:
+        if private:
+            new = new._replace(mode=0o600)
+            set_mode(new.handle, new.mode)
         os.close(new.handle)
         yield new.path
         put_in_place(new, path)

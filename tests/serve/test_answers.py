@@ -77,6 +77,7 @@ def translating(call: Calls) -> None:
         call("GET", f"/v1/{path}")
     for path in ("/health", "/ready", "/metrics", "/v1/dialects/deepl/openapi.json"):
         call("GET", path)
+    call("POST", "/v1/admin/reload", {})
 
 
 def memories(call: Calls) -> None:
