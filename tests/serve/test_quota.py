@@ -110,7 +110,8 @@ def test_every_way_to_keep_something_is_counted() -> None:
     assert others == {
         *("translate", "stream", "complete", "alternatives", "search", "concordance"),
         *("in_session", "stream_in_session", "undo", "segments", "fill", "detect", "export"),
-        *("get", "watson", "dispatch"),
+        *("find_session_terms", "presence"),
+        *("get", "watson", "dispatch", "document_status", "document_result"),
     }
 
 

@@ -21,7 +21,6 @@ from tmnmt.serve.api_request import ApiRequest
 from tmnmt.serve.api_resources import (
     MEMORIES,
     MODEL,
-    MOST_NAME,
     SAVED,
     SOURCE,
     TARGET,
@@ -32,7 +31,7 @@ from tmnmt.serve.api_resources import (
 from tmnmt.serve.api_workbench import CONTENT, FILE_NAME, FORMAT, LARGE, SENTENCES
 from tmnmt.serve.confirming import draft_checks
 from tmnmt.serve.documents import Upload, filled_with
-from tmnmt.serve.fields import Field, read
+from tmnmt.serve.fields import MOST_NAME, Field, read
 from tmnmt.serve.http_error import Refused, unknown, wrong
 from tmnmt.serve.routes import EMPTY, Handler, Method, Route, RouteAnswer
 from tmnmt.serve.routes import FILE as FILE_ANSWER

@@ -3,7 +3,7 @@ into and out of them, documents, jobs, and terms."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -14,24 +14,22 @@ from tmnmt.config.options import Output, OwnTranslations
 from tmnmt.engine.confirmed import confirmable
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean_name
-from tmnmt.segments import ConfirmedPair, Segment
+from tmnmt.segments import Segment
 from tmnmt.serve import answers, files
 from tmnmt.serve import memories as memories_
 from tmnmt.serve.api_request import ApiRequest
+from tmnmt.serve.document_jobs import DocumentRequest, document_work, start_document, start_job
 from tmnmt.serve.events import event_stream, of_job
-from tmnmt.serve.fields import ENTRIES, NAMES, Field, read
+from tmnmt.serve.fields import ENTRIES, MOST_NAME, NAMES, Field, read
 from tmnmt.serve.http_error import Refused, unknown, wrong
-from tmnmt.serve.in_turn import InTurn
 from tmnmt.serve.jobs import Advance, Steps, Work
 from tmnmt.serve.languages import language
 from tmnmt.serve.memories import Memory
 from tmnmt.serve.routes import EMPTY, EVENTS, FILE, Route, RouteAnswer
-from tmnmt.serve.served_model import Model
 from tmnmt.serve.service import Service
 from tmnmt.serve.storage.records import Dictionary, Glossary, Job
 from tmnmt.serve.terms import entries_of
 
-MOST_NAME = 200  # characters of a name that is told
 SAVED = {"Content-Disposition": "attachment"}
 
 SOURCE = Field("source", "text", "Language of the texts; not given, the only one.", default="")
@@ -205,13 +203,18 @@ async def document_through(service: Service, call: ApiRequest) -> Any:
     """Translates a file, of any kind that `tmnmt translate` fills, as a job; the job
     has the same file with translations, all else untouched."""
     fields = read(call.query, DOCUMENT)
-    model = service.model(fields["source"], fields["target"], fields["model"])
-    hard = fields["terms_mode"] == "hard"
-    setup = service.resolve_setup(
-        model, call.caller, fields["memories"], None, fields["terms"], hard
+    request = DocumentRequest(
+        fields["name"],
+        fields["source"],
+        fields["target"],
+        fields["model"],
+        fields["memories"],
+        fields["terms"],
+        fields["terms_mode"] == "hard",
+        overwrite=fields["overwrite"],
+        own_translations=fields["own_translations"],
     )
-    in_turn = await service.in_turn(model, call.caller, setup)
-    return await _document_job(service, call, fields, model, in_turn)
+    return _started(await start_document(service, call.caller, call.raw, request))
 
 
 async def document_in_session(service: Service, call: ApiRequest) -> Any:
@@ -220,47 +223,31 @@ async def document_in_session(service: Service, call: ApiRequest) -> Any:
     fields = read(call.query, IN_SESSION)
     open_session = await service.session(call.path["session"], call.caller)
     in_turn = service.in_turn_of(open_session)
-    return await _document_job(
-        service,
-        call,
-        fields,
+    request = DocumentRequest(
+        fields["name"],
+        overwrite=fields["overwrite"],
+        own_translations=fields["own_translations"],
+    )
+    work = document_work(
+        request,
         open_session.model,
         in_turn,
         lambda: service.sessions.confirmed_pairs(open_session),
     )
-
-
-async def _document_job(
-    service: Service,
-    call: ApiRequest,
-    fields: Mapping[str, Any],
-    model: Model,
-    translated: InTurn,
-    confirmed: Callable[[], Sequence[ConfirmedPair]] = tuple,
-) -> Any:
-    languages = model.translator.src_lang, model.translator.tgt_lang
-
-    def work(path: Path, advance: Advance) -> Steps:
-        order = files.DocumentOrder(
-            clean_name(fields["name"]), languages, fields["overwrite"], fields["own_translations"]
-        )
-        return files.document_through(path, order, translated, advance, confirmed)
-
-    return await _job(service, call, "document", {"model": model.name}, fields["name"], work)
+    return await _job(
+        service, call, "document", {"model": open_session.model.name}, fields["name"], work
+    )
 
 
 async def _job(
     service: Service, call: ApiRequest, kind: str, subject: Mapping[str, Any], name: str, work: Work
 ) -> Any:
     """A job that is begun. Its file has the end of `name`, and nothing else of it."""
+    return _started(await start_job(service, call.caller, kind, subject, name, call.raw, work))
 
-    def start() -> dict[str, Any]:
-        parameters = {**subject, "file": clean_name(name)[:MOST_NAME]}
-        id = service.jobs.make(kind, parameters, call.caller)
-        service.jobs.start(id, call.caller.tenant, call.raw, name, work)
-        return service.jobs.get(id, call.caller).record
 
-    return JSONResponse(await service.write(start), 202)
+def _started(job: Job) -> Response:
+    return JSONResponse(job.record, 202)
 
 
 async def job(service: Service, call: ApiRequest) -> Any:

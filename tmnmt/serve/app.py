@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tmnmt.errors import LockedError, ServerError, TmnmtError
 from tmnmt.serve import bodies
-from tmnmt.serve.api_request import ApiRequest, fields_of, head_of
+from tmnmt.serve.api_request import ApiRequest, FormFile, fields_of, head_of, is_in_parts
 from tmnmt.serve.api_v1 import API_V1
 from tmnmt.serve.bodies import SMALL, Lease, read_body
 from tmnmt.serve.descriptions import DESCRIPTIONS
@@ -210,16 +210,21 @@ class _Endpoint:
     ) -> None:
         """Puts the body into the request. Raises Refused for one of more than `limit` bytes."""
         limits, route = self._service.limits, self._route
-        size = limits.file if route.is_file else limits.body * route.room
-        seconds = bodies.SECONDS_OF_FILE if route.is_file else bodies.SECONDS
+        kind = request.headers.get("content-type", "")
+        has_file = route.is_file or (bool(route.file_field) and is_in_parts(kind))
+        size = limits.file if has_file else limits.body * route.room
+        seconds = bodies.SECONDS_OF_FILE if has_file else bodies.SECONDS
         body = await read_body(request, min(size, limit or size), seconds, lease)
         call.size = len(body)
         if route.is_file:
             call.raw = body
             return
-        kind = request.headers.get("content-type", "")
-        value = await self._service.readers.do(body, lambda body: fields_of(body, kind))
+        value = await self._service.readers.do(
+            body, lambda body: fields_of(body, kind, route.file_field)
+        )
         call.body = value if isinstance(value, dict) else {LISTED: value}
+        if isinstance(call.body.get(route.file_field), FormFile):
+            call.file = call.body.pop(route.file_field)
 
     async def _handled(self, request: Request, call: ApiRequest) -> Response:
         """The answer of the route; its work ends where the client goes away."""

@@ -41,6 +41,7 @@ TEXTS = 1_000  # entries of a list of texts that are translated or looked up tog
 SEGMENTS = 10_000  # pairs that a request adds
 DOCUMENT = 50_000  # segments of a document
 ENTRIES = 50_000  # terms of a glossary
+MOST_NAME = 200  # characters of a name that is told
 LISTED = ""  # the name of a body that is itself a list
 _UNDECLARED = 100  # entries of a list that no table has
 _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}

@@ -21,7 +21,9 @@ from tmnmt.codes.record import Source, plain_of
 from tmnmt.config.options import Overwrite, OwnTranslations
 from tmnmt.engine.history import History
 from tmnmt.files.as_memory import read_memories
-from tmnmt.files.opening import open_translatable
+from tmnmt.files.opening import kind_of, open_translatable
+from tmnmt.files.paragraphs import ParagraphFile
+from tmnmt.files.unit import TranslatableFile
 from tmnmt.formats.dates import iso_utc
 from tmnmt.formats.tmx_writer import tmx_writer
 from tmnmt.formats.tsv import tsv_writer
@@ -102,6 +104,13 @@ class DocumentOrder:
     level: OwnTranslations
 
 
+def _open_document(path: Path) -> TranslatableFile:
+    """A file of a kind that is filled, or plain text (.txt). Raises FormatError for another."""
+    if kind_of(path) is None and ParagraphFile.accepts(b"", path):
+        return ParagraphFile(path)
+    return open_translatable(path)
+
+
 def document_through(
     path: Path,
     order: DocumentOrder,
@@ -112,7 +121,7 @@ def document_through(
     """A translator's file with what has no translation translated; all else stays. `confirmed`:
     gives what the session has confirmed, once all is translated. Raises FormatError for what is no
     such file, and UsageError for one of other languages."""
-    file = open_translatable(path)
+    file = _open_document(path)
     agree_on_languages(file, *order.languages)
     translated = translated.in_region(file.tgt_lang)
     memory = FileMemory(order.overwrite, order.level)

@@ -15,6 +15,7 @@ from tmnmt.serve.routes import BINARY, EVENTS, Dialect, Route, RouteAnswer
 from tmnmt.serve.schemas import Schema, Schemas, schema_of
 
 _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
+_PARTS = "multipart/form-data"
 
 
 def document(title: str, dialects: Iterable[Dialect], error: type | None = None) -> dict[str, Any]:
@@ -71,6 +72,8 @@ def _operation(
     if route.is_file:
         file = {"schema": {"type": "string", "format": "binary"}}
         operation["requestBody"] = {"required": True, "content": {BINARY: file}}
+    elif route.file_field:
+        operation["requestBody"] = _form_body(route.fields, route.file_field)
     elif route.fields and route.method != "GET":
         operation["requestBody"] = _request_body(route.fields, dialect.is_strict)
     return operation
@@ -114,3 +117,11 @@ def _request_body(fields: Sequence[Field], is_strict: bool) -> dict[str, Any]:
         return {"required": True, "content": {_JSON: {"schema": schema}}}
     schema = {name: value for name, value in schema.items() if name != "additionalProperties"}
     return {"required": True, "content": {media: {"schema": schema} for media in (_JSON, _FORM)}}
+
+
+def _form_body(fields: Sequence[Field], file_field: str) -> dict[str, Any]:
+    """A form in parts with a file."""
+    schema = object_schema(fields)
+    file = {"type": "string", "format": "binary", "description": "The file."}
+    schema["properties"] = {**schema["properties"], file_field: file}
+    return {"required": True, "content": {_PARTS: {"schema": schema}}}

@@ -48,6 +48,7 @@ class Route:
     role: the role or right that a key must have; None where no key is needed.
     fields: the fields of the body, or of the query of a GET.
     is_file: whether the body is a file, and the fields are of the query.
+    file_field: the field of a form in parts that is a file; "" where there is none.
     room: how many times as many bytes as the server's limit the body may have.
     answer: what it answers, for the OpenAPI document and for the test that checks every answer;
     None where that is not declared.
@@ -64,6 +65,7 @@ class Route:
     role: Need | None = "translate"
     fields: tuple[Field, ...] = ()
     is_file: bool = False
+    file_field: str = ""
     room: int = 1
     answer: RouteAnswer | None = None
     check: Handler | None = None

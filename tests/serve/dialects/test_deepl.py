@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -13,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import deepl
+import docx
 import pytest
 from deepl.api_data import MultilingualGlossaryDictionaryEntries
+from okapi_jars import okapi_jars
 from serving import Server, tiny_server
 from tiny_model import PAIRS
 
@@ -215,3 +218,126 @@ def test_a_file_for_a_memory_that_is_served_no_more_is_refused_at_once(
             reply = server.ask("PUT", f"/deepl{upload}", b"<tmx/>")
             assert reply.status == 409 and b"not written to now" in reply.body
         assert server.ask("POST", "/v1/sessions", {}).status == 200
+
+
+def named(name: str, content: bytes) -> io.BytesIO:
+    """An open file, whose name the client sends."""
+    file = io.BytesIO(content)
+    file.name = name
+    return file
+
+
+HTML = f"<p>{PAIRS[0][0]}</p><p>{PAIRS[1][0]}</p>\n"
+
+
+def test_the_real_client_translates_documents(
+    client: deepl.DeepLClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _, sleep=time.sleep: sleep(0.05))
+    source, target = tmp_path / "été.html", tmp_path / "out.html"
+    source.write_text(HTML, encoding="utf-8")
+    status = client.translate_document_from_filepath(source, target, target_lang="FR")
+    assert status.done and status.billed_characters == 0
+    expected = HTML
+    for pair in PAIRS:
+        expected = expected.replace(*pair)
+    assert target.read_text(encoding="utf-8") == expected != HTML
+    handle = client.translate_document_upload(
+        f"{PAIRS[0][0]}\n{PAIRS[1][0]}\n", target_lang="FR", filename="a.txt"
+    )
+    assert client.translate_document_wait_until_done(handle).done
+    out = io.BytesIO()
+    client.translate_document_download(handle, out)
+    assert out.getvalue().decode() == f"{PAIRS[0][1]}\n{PAIRS[1][1]}\n"
+    with pytest.raises(deepl.DeepLException, match="Not found"):  # it was taken
+        client.translate_document_download(handle)
+    wrong_key = deepl.DocumentHandle(handle.document_id, "x" * len(handle.document_key))
+    with pytest.raises(deepl.DeepLException, match="Not found"):
+        client.translate_document_get_status(wrong_key)
+
+
+def test_a_document_of_word(
+    served: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMNMT_OKAPI", str(okapi_jars()))
+    monkeypatch.setattr(time, "sleep", lambda _, sleep=time.sleep: sleep(0.05))
+    word, source, target = docx.Document(), tmp_path / "a.docx", tmp_path / "b.docx"
+    word.add_paragraph(PAIRS[0][0])
+    word.save(str(source))
+    with closing(deepl.DeepLClient("any", server_url=served.url)) as client:
+        client.translate_document_from_filepath(source, target, target_lang="FR")
+    assert [p.text for p in docx.Document(str(target)).paragraphs] == [PAIRS[0][1]]
+
+
+def test_glossaries_and_memories_hold_for_documents(
+    client: deepl.DeepLClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _, sleep=time.sleep: sleep(0.05))
+    terms = client.create_glossary("documents", "EN", "FR", {"State": "Kanton"})
+
+    def translated(**options: Any) -> str:
+        out = io.BytesIO()
+        text = named("a.html", b"<p>The Commission shall inform the State.</p>")
+        options |= {"source_lang": "EN", "target_lang": "FR"}
+        client.translate_document(text, out, **options)
+        return out.getvalue().decode()
+
+    assert "Kanton" in translated(glossary=terms)
+    assert "Kanton" in translated(glossary_ids=[terms])
+    assert "Kanton" not in translated()
+    memory = {"translation_memory": "law", "translation_memory_threshold": 80}
+    assert translated(**memory).startswith("<p>")
+    client.delete_glossary(terms)
+
+
+def test_the_real_client_hears_what_is_wrong_with_a_document(
+    client: deepl.DeepLClient, served: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _, sleep=time.sleep: sleep(0.05))
+    wrong: list[dict[str, Any]] = [
+        {"target_lang": "DE"},
+        {"target_lang": "FR", "formality": "more"},
+        {"target_lang": "FR", "output_format": "pdf"},
+        {"target_lang": "FR", "filename": "none"},
+        {"target_lang": "FR", "style_rule": "a"},
+    ]
+    for options in wrong:
+        with pytest.raises(deepl.DeepLException, match="Bad request, message: "):
+            client.translate_document_upload(HTML, **{"filename": "a.html", **options})
+    unknown: dict[str, Any] = {
+        "source_lang": "EN",
+        "target_lang": "FR",
+        "filename": "a.html",
+        "glossary": "none",
+    }
+    with pytest.raises(deepl.DeepLException, match="Not found"):
+        client.translate_document_upload(HTML, **unknown)
+    for name, content in (("a.pdf", b"%PDF-1.4"), ("a.docx", b"no archive"), ("a.xlf", b"<x")):
+        with pytest.raises(deepl.DocumentTranslationException, match="the file"):
+            client.translate_document(named(name, content), io.BytesIO(), target_lang="FR")
+    for body in ({"target_lang": "FR"}, None):
+        reply = served.ask("POST", f"{API}/v2/document", body)
+        assert reply.status == 400 and list(reply.json) == ["message"]
+
+
+def test_the_real_command_translates_documents(served: Server, tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(HTML, encoding="utf-8")
+    (tmp_path / "out").mkdir()
+    command = [sys.executable, "-m", "deepl", "--auth-key", "any", "document", "--to", "FR"]
+    environment = os.environ | {"DEEPL_SERVER_URL": served.url}
+    subprocess.run([*command, tmp_path / "a.html", tmp_path / "out"], env=environment, check=True)
+    assert PAIRS[0][1] in (tmp_path / "out" / "a.html").read_text(encoding="utf-8")
+
+
+def test_documents_of_another_tenant_are_not_found(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "keys.toml"
+    keys = [new_key(path, name, "translate", None, ["law"]) for name in ("one", "two")]
+    with tiny_server(folder, ("law=law",), keys=Keys.load(path)) as server:
+        with closing(deepl.DeepLClient(keys[0], server_url=server.url + API)) as client:
+            handle = client.translate_document_upload(HTML, target_lang="FR", filename="a.html")
+            client.translate_document_get_status(handle)
+        with (
+            closing(deepl.DeepLClient(keys[1], server_url=server.url + API)) as client,
+            pytest.raises(deepl.DeepLException, match="Not found"),
+        ):
+            client.translate_document_get_status(handle)

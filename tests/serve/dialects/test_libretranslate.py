@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 
 import pytest
+import requests
 from libretranslatepy import LibreTranslateAPI
-from serving import Server
+from serving import Server, tiny_server
 from tiny_model import PAIRS
+
+from tmnmt.serve.keys import Keys, new_key
 
 API = "/libretranslate"
 
@@ -95,3 +100,74 @@ def test_its_own_errors(served: Server) -> None:
         assert isinstance(reply.json["error"], str)
     assert list(served.ask("GET", f"{API}/none").json) == ["error"]
     assert served.ask("GET", f"{API}/frontend/settings").json["language"]["source"]["code"] == "en"
+
+
+def sent_file(served: Server, name: str, content: bytes, **fields: str) -> requests.Response:
+    """As LibreTranslate's documentation sends a file."""
+    url, form = f"{served.url}{API}/translate_file", {"source": "en", "target": "fr", **fields}
+    return requests.post(url, form, files={"file": (name, content)}, timeout=60)
+
+
+def test_files_are_translated(served: Server) -> None:
+    html = f"<p>{PAIRS[0][0]}</p>".encode()
+    for name, content, expected in (
+        ("a.html", html, f"<p>{PAIRS[0][1]}</p>"),
+        ("été.txt", f"\ufeff{PAIRS[1][0]}\n".encode(), f"\ufeff{PAIRS[1][1]}\n"),
+    ):
+        for source in ("en", "auto"):
+            reply = sent_file(served, name, content, source=source)
+            assert reply.status_code == 200, reply.text
+            url = reply.json()["translatedFileUrl"]
+            assert url.startswith(f"{served.url}{API}/download_file/")
+            assert requests.get(url, timeout=60).content.decode() == expected
+
+
+def test_what_is_no_file_is_refused(served: Server) -> None:
+    formats = served.get(f"{API}/frontend/settings")["supportedFilesFormat"]
+    assert {".txt", ".docx", ".srt", ".html"} <= {*formats} and ".pdf" not in formats
+    for name, content, fields in (
+        ("a.pdf", b"%PDF-1.4", {}),
+        ("a", b"text", {}),
+        ("a.html", b"", {}),
+        ("a.docx", b"no archive", {}),
+        ("a.html", b"<p>No.</p>", {"target": "xx"}),
+    ):
+        reply = sent_file(served, name, content, **fields)
+        assert reply.status_code == 400 and list(reply.json()) == ["error"], reply.text
+    body = {"source": "en", "target": "fr", "file": "no file"}
+    assert served.ask("POST", f"{API}/translate_file", body).status == 400
+    assert served.ask("POST", f"{API}/translate_file", form=body).status == 400
+    assert served.ask("GET", f"{API}/download_file/none.html").status == 404
+
+
+def test_what_is_no_document_cannot_be_downloaded(served: Server) -> None:
+    job = served.ask("POST", "/v1/memories/law/export", {}).json["id"]
+    assert served.ask("GET", f"{API}/download_file/{job}.tmx").status == 404
+
+
+def test_a_file_that_nobody_waits_for_is_given_up(
+    served: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deleted = list[str]()
+    monkeypatch.setattr(served.service.jobs, "delete", lambda id, caller: deleted.append(id))
+    text = "".join(f"<p>The Commission shall inform the State {n}.</p>" for n in range(900))
+    with pytest.raises(requests.exceptions.ReadTimeout):
+        requests.post(
+            f"{served.url}{API}/translate_file",
+            {"source": "en", "target": "fr"},
+            files={"file": ("a.html", text.encode())},
+            timeout=0.5,
+        )
+    deadline = time.monotonic() + 30
+    while not deleted:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_the_key_may_be_in_the_form(folder: Path, tmp_path: Path) -> None:
+    key = new_key(tmp_path / "keys.toml", "one", "translate", None, ["law"])
+    with tiny_server(folder, ("law=law",), keys=Keys.load(tmp_path / "keys.toml")) as server:
+        html = f"<p>{PAIRS[0][0]}</p>".encode()
+        reply = sent_file(server, "a.html", html, api_key=key)
+        assert requests.get(reply.json()["translatedFileUrl"], timeout=60).status_code == 200
+        assert sent_file(server, "a.html", html, api_key="wrong").status_code == 403

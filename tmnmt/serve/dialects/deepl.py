@@ -1,5 +1,6 @@
-"""DeepL: /deepl or the root, its translation of texts, languages, usage, and translation memories,
-which are read alone. Every translation has `billed_characters`, without which its library fails.
+"""DeepL: /deepl or the root, its translation of texts and documents, languages, usage, and
+translation memories, which are read alone. Every translation has `billed_characters`, without which
+its library fails.
 
 A translation memory has the name under which it is served as its id. Where a request names one, the
 model reads that one alone."""
@@ -10,10 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tmnmt.serve.api_request import ApiRequest
+from tmnmt.serve.dialects.deepl_documents import DOCUMENTS
+from tmnmt.serve.dialects.deepl_order import ORDER, order_of
 from tmnmt.serve.dialects.deepl_resources import ROUTES
 from tmnmt.serve.dialects.weblate import answer_of
 from tmnmt.serve.fields import NAMES, TEXTS, Field, read
-from tmnmt.serve.http_error import Refused, wrong
+from tmnmt.serve.http_error import Refused
 from tmnmt.serve.languages import Language
 from tmnmt.serve.markup import Form
 from tmnmt.serve.memories import Memory, count
@@ -21,67 +24,36 @@ from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Answer, Request, Service
 
 _UNLIMITED = 10**12  # characters that may be translated: nothing is billed
-_FORMALITIES = ("default", "prefer_more", "prefer_less")  # wishes; "more" and "less" are orders
-_FIELDS = (
+_TEXT = (
     Field("text", "texts", "What to translate.", required=True, entries=TEXTS, is_single=True),
     Field("ignore_tags", "names", "Elements that stay as they are.", default=[], entries=NAMES),
-    Field("glossary_id", "text", "The glossary that is kept to.", default=""),
-    Field(
-        "glossary_ids",
-        "texts",
-        "More of them.",
-        default=[],
-        entries=NAMES,
-        distinct=True,
-        is_single=True,
-    ),
-    Field("style_id", "text", "Which is not served."),
-    Field("custom_instructions", "texts", "Which are not served.", entries=NAMES, is_single=True),
-    Field("target_lang", "text", "Code of a language.", required=True),
-    Field("source_lang", "text", "Code of a language.", default=""),
     Field("tag_handling", "text", "What tags are.", choices=("xml", "html")),
-    Field("formality", "text", "How to address people.", choices=_FORMALITIES),
-    Field("translation_memory_id", "text", "The memory that is read."),
-    Field("translation_memory_threshold", "whole", "Per cent.", default=50, minimum=0, maximum=100),
 )
-_REFUSED = ("style_id", "custom_instructions")
+_FIELDS = (*_TEXT, *ORDER)
 _PAGE = (
     Field("page", "whole", "From 0.", default=0, minimum=0),
     Field("page_size", "whole", "Memories of a page.", default=10, minimum=1, maximum=100),
 )
 _TYPE = (Field("type", "text", "Of the languages: source or target.", default=""),)
 _RESOURCE = (Field("resource", "text", "What is served.", default="translate_text"),)
-_LOWEST = 30  # per cent: what is less like the text is of no use
 
 
 def request_of(values: Mapping[str, Any]) -> Request:
-    """Raises Refused, also for what changes a translation and is not served here. Weblate sends an
-    empty formality where none is chosen."""
-    formality = values.get("formality") or "default"
-    fields = read({**values, "formality": formality}, _FIELDS, strict=False)
-    unsupported = [name for name in _REFUSED if fields[name]]
-    if unsupported:
-        raise wrong(f"{unsupported[0]} is not served")
+    """Raises Refused, also for what changes a translation and is not served here."""
+    order = order_of(values)
+    fields = read(values, _TEXT, strict=False)
     form: Form = fields["tag_handling"] or "text"
-    memory, glossaries = fields["translation_memory_id"], _glossaries(fields)
-    threshold = max(fields["translation_memory_threshold"], _LOWEST) / 100
     return Request(
         tuple(fields["text"]),
-        fields["source_lang"],
-        fields["target_lang"],
+        order.source,
+        order.target,
         form,
         tuple(fields["ignore_tags"]),
-        memories=(memory,) if memory is not None else None,
-        options={"threshold": threshold} if memory is not None else {},
-        terms=glossaries,
-        hard_terms=glossaries is not None,  # what is in a glossary comes as it stands there
+        memories=order.memories,
+        options=order.options,
+        terms=order.terms,
+        hard_terms=order.has_terms,
     )
-
-
-def _glossaries(fields: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """The ids of glossaries; None where none is named: then the server's own lists are kept to."""
-    ids = [*fields["glossary_ids"], *filter(None, [fields["glossary_id"]])]
-    return tuple(dict.fromkeys(ids)) or None
 
 
 def answered(request: Request, answer: Answer) -> dict[str, Any]:
@@ -173,6 +145,7 @@ DEEPL = Dialect(
         Route("GET", "/v3/translation_memories", memories, "read", _PAGE),
         Route("GET", "/v3/translation_memories/{id}", memory, "read"),
         *ROUTES,
+        *DOCUMENTS,
     ),
     refusal,
 )

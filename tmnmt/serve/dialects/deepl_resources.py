@@ -18,8 +18,8 @@ from tmnmt.formats.clean import clean_name
 from tmnmt.segments import Segment
 from tmnmt.serve import files
 from tmnmt.serve.api_request import ApiRequest
-from tmnmt.serve.api_resources import MOST_NAME, SAVED
-from tmnmt.serve.fields import ENTRIES, NAMES, Field, read
+from tmnmt.serve.api_resources import SAVED
+from tmnmt.serve.fields import ENTRIES, MOST_NAME, NAMES, Field, read
 from tmnmt.serve.http_error import Refused, unknown, wrong
 from tmnmt.serve.jobs import RETENTION, Advance, Steps
 from tmnmt.serve.keys import ANYBODY

@@ -6,18 +6,29 @@ the one language from which is translated, where there is only one."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, TypedDict
+
+from starlette.responses import Response
 
 from tmnmt.serve.api_request import ApiRequest
+from tmnmt.serve.api_resources import SAVED
 from tmnmt.serve.dialects.weblate import answer_of
+from tmnmt.serve.document_jobs import (
+    SUFFIXES,
+    DocumentRequest,
+    document_job,
+    ended_job,
+    start_document,
+)
 from tmnmt.serve.fields import TEXTS, Field, read
-from tmnmt.serve.http_error import Refused
+from tmnmt.serve.http_error import Refused, wrong
 from tmnmt.serve.markup import Form
 from tmnmt.serve.modelless import no_model
-from tmnmt.serve.routes import Dialect, Route
+from tmnmt.serve.routes import BINARY, FILE, Dialect, Route, RouteAnswer
 from tmnmt.serve.service import Answer, Request, Service
 
-_AUTO = "auto"
+_AUTO, _PREFIX = "auto", "/libretranslate"
 _Q = Field("q", "texts", "What to translate.", required=True, entries=TEXTS, is_single=True)
 _FIELDS = (
     _Q,
@@ -26,6 +37,17 @@ _FIELDS = (
     Field("format", "text", "What the texts are.", default="text", choices=("text", "html")),
     Field("alternatives", "whole", "How many, of which there are none.", default=0),
 )
+_FILE = (
+    Field("source", "text", "Code of a language, or auto.", required=True),
+    Field("target", "text", "Code of a language.", required=True),
+)
+_DOWNLOADS = "/download_file"
+
+
+class TranslatedFile(TypedDict):
+    """Where the translated file is."""
+
+    translatedFileUrl: str
 
 
 def request_of(values: Mapping[str, Any]) -> Request:
@@ -51,6 +73,31 @@ def answered(values: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
 async def translate(service: Service, call: ApiRequest) -> Any:
     answer = await answer_of(service, call, request_of(call.values))
     return answered(call.values, answer)
+
+
+async def translate_file(service: Service, call: ApiRequest) -> Any:
+    """Translates a file. This is answered when it is done; the file is kept for a day."""
+    fields = read(call.values, _FILE, strict=False)
+    if call.file is None or not call.file.content:
+        raise wrong("file is needed: the file, in a form of parts (multipart/form-data)")
+    suffix = Path(call.file.name).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise wrong("the name of the file is to end as /frontend/settings lists it")
+    request = DocumentRequest(call.file.name, fields["source"], fields["target"])
+    job = await start_document(service, call.caller, call.file.content, request)
+    job = await ended_job(service, call.caller, job)
+    if job.state == "failed":
+        raise wrong(str(job.result["error"]))
+    address = service.site.address(call.headers, call.scheme, call.server)
+    return {"translatedFileUrl": f"{address}{_PREFIX}{_DOWNLOADS}/{job.id}{suffix}"}
+
+
+async def download(service: Service, call: ApiRequest) -> Any:
+    """A translated file. Who knows its address has it, as LibreTranslate does it."""
+    id, _, _ = call.path["name"].partition(".")
+    job = await document_job(service, id, None)
+    content = await service.write(lambda: service.jobs.file(job.id, None))
+    return Response(content, media_type=BINARY, headers=SAVED)
 
 
 async def detect(service: Service, call: ApiRequest) -> Any:
@@ -83,11 +130,12 @@ async def settings(service: Service, call: ApiRequest) -> Any:
     return {
         "apiKeys": service.keys is not None,
         "charLimit": service.limits.text,
+        "filesTranslation": True,
         "frontendTimeout": 500,
         "keyRequired": service.keys is not None,
         "language": {"source": source, "target": target},
         "suggestions": False,
-        "supportedFilesFormat": [],
+        "supportedFilesFormat": [*SUFFIXES],
     }
 
 
@@ -102,10 +150,20 @@ def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:
 
 LIBRETRANSLATE = Dialect(
     "LibreTranslate",
-    ("/libretranslate",),
+    (_PREFIX,),
     (
         Route("GET", "/languages", languages, "read"),
         Route("POST", "/translate", translate, fields=_FIELDS),
+        Route(
+            "POST",
+            "/translate_file",
+            translate_file,
+            fields=_FILE,
+            file_field="file",
+            keeps=True,
+            answer=RouteAnswer(TranslatedFile),
+        ),
+        Route("GET", f"{_DOWNLOADS}/{{name}}", download, None, answer=FILE),
         Route("POST", "/detect", detect, fields=(_Q,)),
         Route("GET", "/frontend/settings", settings, None),
         Route("GET", "/health", health, None),

@@ -10,8 +10,7 @@ from typing import Any
 
 from tmnmt.formats.clean import clean_name
 from tmnmt.serve.api_request import ApiRequest
-from tmnmt.serve.api_resources import MOST_NAME
-from tmnmt.serve.fields import ENTRIES, Field, read
+from tmnmt.serve.fields import ENTRIES, MOST_NAME, Field, read
 from tmnmt.serve.http_error import wrong
 from tmnmt.serve.languages import language
 from tmnmt.serve.service import Service
