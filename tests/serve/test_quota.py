@@ -110,8 +110,9 @@ def test_every_way_to_keep_something_is_counted() -> None:
     assert others == {
         *("translate", "stream", "complete", "alternatives", "search", "concordance"),
         *("in_session", "stream_in_session", "undo", "segments", "fill", "detect", "export"),
-        *("find_session_terms", "presence"),
+        *("find_session_terms", "presence", "reload"),
         *("get", "watson", "dispatch", "document_status", "document_result"),
+        *("no_batch", "no_estimate"),
     }
 
 

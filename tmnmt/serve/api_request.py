@@ -176,10 +176,10 @@ def _parts(body: bytes, content_type: str, file_field: str) -> dict[str, Any]:
 
 
 def _form_file(head: str, content: bytes) -> FormFile:
-    found = _FILE_NAME.search(head)
-    if found is None:
+    match = _FILE_NAME.search(head)
+    if match is None:
         return FormFile("", content)
-    return FormFile(unquote(found[1]) if found[1] else found[2], content)
+    return FormFile(unquote(match[1]) if match[1] else match[2], content)
 
 
 def _put(fields: dict[str, Any], name: str, value: Any) -> None:

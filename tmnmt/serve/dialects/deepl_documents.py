@@ -88,12 +88,12 @@ async def _job(service: Service, call: ApiRequest) -> Job:
 async def document_status(service: Service, call: ApiRequest) -> Any:
     """How far a document is."""
     job = await _job(service, call)
-    told: DocumentStatus = {"document_id": call.path["id"], "status": _STATUSES[job.state]}
+    record: DocumentStatus = {"document_id": call.path["id"], "status": _STATUSES[job.state]}
     if job.state == "done":
-        told["billed_characters"] = 0
+        record["billed_characters"] = 0
     if job.state == "failed":
-        told["error_message"] = str(job.result["error"])
-    return told
+        record["error_message"] = str(job.result["error"])
+    return record
 
 
 async def document_result(service: Service, call: ApiRequest) -> Any:
@@ -110,7 +110,7 @@ async def document_result(service: Service, call: ApiRequest) -> Any:
     return Response(content, media_type=BINARY, headers=headers)
 
 
-_ONE, _HANDLE = "/v2/document/{id}", RouteAnswer(DocumentHandle)
+_DOCUMENT, _HANDLE = "/v2/document/{id}", RouteAnswer(DocumentHandle)
 DOCUMENTS = (
     Route(
         "POST",
@@ -121,6 +121,6 @@ DOCUMENTS = (
         keeps=True,
         answer=_HANDLE,
     ),
-    Route("POST", _ONE, document_status, fields=_KEY, answer=RouteAnswer(DocumentStatus)),
-    Route("POST", f"{_ONE}/result", document_result, fields=_KEY, answer=FILE),
+    Route("POST", _DOCUMENT, document_status, fields=_KEY, answer=RouteAnswer(DocumentStatus)),
+    Route("POST", f"{_DOCUMENT}/result", document_result, fields=_KEY, answer=FILE),
 )

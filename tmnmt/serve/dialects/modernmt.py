@@ -1,6 +1,6 @@
-"""ModernMT: /modernmt, translation, languages, and memories as far as they are listed, read and
-added to, or made to hold terms. Its library sends everything as a POST that names the method in a
-header.
+"""ModernMT: /modernmt, translation, languages, context vectors, and memories as far as they are
+listed, read and added to, or made to hold terms. Its library sends everything as a POST that names
+the method in a header.
 
 A memory has its place among those of the server, from 1, as its id; what a client has made has an
 id that is no number."""
@@ -11,17 +11,17 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tmnmt.config.options import Decoding
 from tmnmt.serve.api_request import ApiRequest
-from tmnmt.serve.api_v1 import segments
 from tmnmt.serve.dialects import modernmt_glossaries as glossaries
+from tmnmt.serve.dialects import modernmt_memories as stored
 from tmnmt.serve.dialects.weblate import answer_of
 from tmnmt.serve.fields import NAMES, TEXTS, Field, read
-from tmnmt.serve.http_error import Refused, unknown, wrong
-from tmnmt.serve.languages import language
+from tmnmt.serve.http_error import Refused, wrong
 from tmnmt.serve.markup import Form, markup
 from tmnmt.serve.memories import Memory
 from tmnmt.serve.routes import Dialect, Handler, Route
-from tmnmt.serve.service import Answer, Request, Service
+from tmnmt.serve.service import Answer, Request, Service, Translated
 
 _OVERRIDE = "x-http-method-override"
 _FORMS: dict[str, Form] = {"text/plain": "text", "text/html": "html", "text/xml": "xml"}
@@ -38,14 +38,13 @@ _MEMORIES = (
     Field("context_vector", "names", "Ids of memories, with scores.", default=[], entries=NAMES),
 )
 _FIELDS = (*_LANGUAGES, _Q, _GLOSSARIES)
-_PAIR = (
-    Field("source", "text", "Code of a language.", required=True),
-    Field("target", "text", "Code of a language.", required=True),
-    Field("sentence", "text", "The source text.", required=True),
-    Field("translation", "text", "Its translation.", required=True),
-    Field("tuid", "text", "An id of the client, which is not served."),
+_NEXT_BEST = Field("alt_translations", "whole", "How many more.", default=0, minimum=0, maximum=32)
+_ORDER = (
+    _NEXT_BEST,
+    Field("priority", "text", "background: after others.", choices=("normal", "background")),
+    Field("mask_profanities", "flag", "Which is not served.", default=False),
 )
-_ID, _JOB = re.compile(r"\d{1,6}"), re.compile(r"\d{1,6}-\d{1,18}")
+_GLOSSARY_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def request_of(values: Mapping[str, Any], memories: Sequence[str] | None) -> Request:
@@ -54,6 +53,9 @@ def request_of(values: Mapping[str, Any], memories: Sequence[str] | None) -> Req
     fields = read(values, _FIELDS, strict=False)
     texts = fields["q"]
     form = _FORMS[fields["format"]] if fields["format"] else _form_of(texts)
+    order = read(values, _ORDER, strict=False)
+    if order["mask_profanities"]:
+        raise wrong("mask_profanities is not served")
     names = tuple(memories) if memories is not None else None
     ids = tuple(fields["glossaries"])
     return Request(
@@ -62,9 +64,16 @@ def request_of(values: Mapping[str, Any], memories: Sequence[str] | None) -> Req
         fields["target"],
         form,
         memories=names,
+        options=_next_best(order["alt_translations"]),
+        urgent=False if order["priority"] == "background" else None,
         terms=ids or None,
         hard_terms=bool(ids),  # what is in a glossary comes as it stands there
     )
+
+
+def _next_best(count: int) -> dict[str, Any]:
+    """The options of a translation with next best ones."""
+    return {"nbest": count + 1, "beam": max(count + 1, Decoding.beam)} if count else {}
 
 
 def _form_of(texts: Sequence[str]) -> Form:
@@ -90,10 +99,20 @@ def answered(values: Mapping[str, Any], request: Request, answer: Answer) -> Any
         {"translation": result.text, "characters": len(text), "billedCharacters": 0}
         for text, result in zip(request.texts, answer.texts, strict=True)
     ]
+    if count := read(values, (_NEXT_BEST,), strict=False)["alt_translations"]:
+        for record, result in zip(records, answer.texts, strict=True):
+            record["altTranslations"] = _alternatives(result)[:count]
     if not read(values, _LANGUAGES, strict=False)["source"]:
         for record in records:
             record["detectedLanguage"] = answer.model.languages[0].code
     return _envelope(records if isinstance(values["q"], list) else records[0])
+
+
+def _alternatives(result: Translated) -> list[str]:
+    """The next best translations of a text that is one segment without tags."""
+    if len(result.segments) != 1 or result.segments[0].tgt_codes:
+        return []
+    return [hypothesis.tgt for hypothesis in result.segments[0].others]
 
 
 def _envelope(data: Any) -> dict[str, Any]:
@@ -102,7 +121,9 @@ def _envelope(data: Any) -> dict[str, Any]:
 
 async def translate(service: Service, call: ApiRequest) -> Any:
     ids = hinted(call.values)
-    names = None if ids is None else [_memory(service, id, call)[1].name for id in ids]
+    names = None
+    if ids is not None:
+        names = [stored.memory_of(service, id, call)[1].name for id in ids]
     asks = await service.in_thread(lambda: request_of(call.values, names))
     return answered(call.values, asks, await answer_of(service, call, asks))
 
@@ -120,6 +141,30 @@ async def pairs(service: Service, call: ApiRequest) -> Any:
     return _envelope(targets)
 
 
+async def detect(service: Service, call: ApiRequest) -> Any:
+    """The only language from which is translated. Raises Refused where there are several."""
+    texts = read(call.values, (_Q,), strict=False)["q"]
+    record = {"billedCharacters": 0, "detectedLanguage": service.model("", "").languages[0].code}
+    return _envelope([record] * len(texts) if isinstance(call.values["q"], list) else record)
+
+
+async def user(service: Service, call: ApiRequest) -> Any:
+    """Whose key it is. Nothing is billed."""
+    return _envelope({"name": call.caller.name, "billingPeriod": {"chars": 0}})
+
+
+async def context_vector(service: Service, call: ApiRequest) -> Any:
+    return _envelope(await stored.context_vector(service, call))
+
+
+async def no_batch(service: Service, call: ApiRequest) -> Any:
+    raise Refused(403, "forbidden", "this server calls no address back: use /translate")
+
+
+async def no_estimate(service: Service, call: ApiRequest) -> Any:
+    raise Refused(403, "forbidden", "the quality of given translations is not estimated here")
+
+
 async def memories(service: Service, call: ApiRequest) -> Any:
     numbers = enumerate(service.memories, 1)
     records = [_record(n, memory) for n, memory in numbers if call.caller.sees(memory.name)]
@@ -127,31 +172,31 @@ async def memories(service: Service, call: ApiRequest) -> Any:
 
 
 async def memory(service: Service, call: ApiRequest) -> Any:
-    if not _ID.fullmatch(call.path["id"]):
+    if not stored.ID.fullmatch(call.path["id"]):
         return _envelope(await glossaries.get(service, call))
-    return _envelope(_record(*_memory(service, call.path["id"], call)))
+    return _envelope(_record(*stored.memory_of(service, call.path["id"], call)))
 
 
 async def add(service: Service, call: ApiRequest) -> Any:
-    fields = read(call.values, _PAIR, strict=False)
-    if fields["tuid"] is not None:
-        raise wrong("tuid is not served: pairs have ids that the memory gives")
-    number, memory = _memory(service, call.path["id"], call)
-    pair = language(fields["source"]), language(fields["target"])
-    destination = service.memories.writable(memory.name, pair, call.caller)
-    records = [{"src": fields["sentence"], "tgt": fields["translation"]}]
-    (id,) = await service.add(destination, segments(records))
-    return _envelope({"id": f"{number}-{id}", "memory": number, "size": 1, "progress": 1})
+    """Adds a pair, or begins to read a TMX file."""
+    return _envelope(await stored.add(service, call))
+
+
+async def replace_pair(service: Service, call: ApiRequest) -> Any:
+    """Corrects a pair."""
+    return _envelope(await stored.replace_pair(service, call))
 
 
 async def job(service: Service, call: ApiRequest) -> Any:
-    """What is added is there at once."""
+    """A pair, and a glossary, is there at once; a file is read as a job."""
     id = call.path["id"]
-    if not _JOB.fullmatch(id):
+    if _GLOSSARY_ID.fullmatch(id):
         await glossaries.get(service, call)
         return _envelope(glossaries.filled(id, 1))
-    number, _ = _memory(service, id.partition("-")[0], call)
-    return _envelope({"id": id[:64], "memory": number, "size": 1, "progress": 1})
+    if match := stored.PAIR_ID.fullmatch(id):
+        number, _ = stored.memory_of(service, match[1], call)
+        return _envelope({"id": id, "memory": number, "size": 1, "progress": 1})
+    return _envelope(await stored.import_status(service, call))
 
 
 async def make(service: Service, call: ApiRequest) -> Any:
@@ -160,28 +205,26 @@ async def make(service: Service, call: ApiRequest) -> Any:
 
 
 async def fill(service: Service, call: ApiRequest) -> Any:
-    if _ID.fullmatch(call.path["id"]):
+    """Terms of a file in the place of those of their languages, or a term beside the others."""
+    if stored.ID.fullmatch(call.path["id"]):
         raise Refused(403, "forbidden", "terms go into what was made for them, not into a memory")
     return _envelope(await glossaries.fill(service, call))
 
 
+async def edit(service: Service, call: ApiRequest) -> Any:
+    if stored.ID.fullmatch(call.path["id"]):
+        return await not_changed(service, call)
+    return _envelope(await glossaries.rename(service, call))
+
+
 async def delete(service: Service, call: ApiRequest) -> Any:
-    if _ID.fullmatch(call.path["id"]):
+    if stored.ID.fullmatch(call.path["id"]):
         return await not_changed(service, call)
     return _envelope(await glossaries.delete(service, call))
 
 
 async def not_changed(service: Service, call: ApiRequest) -> Any:
     raise Refused(403, "forbidden", "memories are changed and deleted where the server runs")
-
-
-def _memory(service: Service, id: str, call: ApiRequest) -> tuple[int, Memory]:
-    """Raises Refused for one that is not there, or not for this key."""
-    numbered = dict(enumerate(service.memories, 1))
-    memory = numbered.get(int(id)) if _ID.fullmatch(id) else None
-    if memory is None or not call.caller.sees(memory.name):
-        raise unknown("there is no such memory")
-    return int(id), memory
 
 
 def _record(number: int, memory: Memory) -> dict[str, Any]:
@@ -205,8 +248,9 @@ def _by_header(**handlers: Handler) -> Handler:
     return dispatch
 
 
-_TRANSLATE = (*_FIELDS, *_MEMORIES)
-_OF_ONE: dict[str, Handler] = {"get": memory, "put": not_changed, "delete": delete}
+_TRANSLATE = (*_FIELDS, *_MEMORIES, *_ORDER)
+_OF_ONE: dict[str, Handler] = {"get": memory, "put": edit, "delete": delete}
+_DETECT, _CONTEXT = (_Q,), stored.CONTEXT
 MODERNMT = Dialect(
     "ModernMT",
     ("/modernmt",),
@@ -216,19 +260,44 @@ MODERNMT = Dialect(
         Route("POST", "/translate/languages", _by_header(get=languages), "read"),
         Route("GET", "/translate", translate, fields=_TRANSLATE),
         Route("POST", "/translate", _by_header(get=translate, post=translate), fields=_TRANSLATE),
+        Route("GET", "/translate/detect", detect, "read", _DETECT),
+        Route("POST", "/translate/detect", _by_header(get=detect), "read", _DETECT),
+        Route("POST", "/translate/batch", no_batch, "read"),
+        Route("POST", "/translate/batch/key", no_batch, "read"),
+        Route("GET", "/translate/qe", no_estimate, "read"),
+        Route("POST", "/translate/qe", no_estimate, "read"),
+        Route("GET", "/context-vector", context_vector, "read", _CONTEXT),
+        Route(
+            "POST",
+            "/context-vector",
+            _by_header(get=context_vector),
+            "read",
+            _CONTEXT,
+            file_field="content",
+        ),
+        Route("GET", "/users/me", user, "read"),
+        Route("POST", "/users/me", _by_header(get=user), "read"),
         Route("GET", "/memories", memories, "read"),
         Route("POST", "/memories", _by_header(get=memories, post=make), "read", glossaries.NAME),
         Route("GET", "/memories/{id}", memory, "read"),
-        Route("POST", "/memories/{id}", _by_header(**_OF_ONE), "read"),
+        Route("POST", "/memories/{id}", _by_header(**_OF_ONE), "read", glossaries.RENAMED),
         Route("DELETE", "/memories/{id}", delete),
         Route(
             "POST",
             "/memories/{id}/glossary",
-            _by_header(post=fill),
-            fields=glossaries.TERMS,
+            _by_header(post=fill, put=fill),
+            fields=glossaries.FILL,
+            file_field="csv",
             keeps=True,
         ),
-        Route("POST", "/memories/{id}/content", _by_header(post=add), "write", _PAIR),
+        Route(
+            "POST",
+            "/memories/{id}/content",
+            _by_header(post=add, put=replace_pair),
+            "write",
+            (*stored.PAIR, stored.COMPRESSION),
+            file_field="tmx",
+        ),
         Route("GET", "/import-jobs/{id}", job, "read"),
         Route("POST", "/import-jobs/{id}", _by_header(get=job), "read"),
     ),

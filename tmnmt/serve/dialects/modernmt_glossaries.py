@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tmnmt.formats.clean import clean_name
 from tmnmt.serve.api_request import ApiRequest
-from tmnmt.serve.fields import ENTRIES, MOST_NAME, Field, read
+from tmnmt.serve.dialects.modernmt_memories import COMPRESSION, unpacked
+from tmnmt.serve.fields import ENTRIES, MOST_NAME, Field, check_lists, read
 from tmnmt.serve.http_error import wrong
 from tmnmt.serve.languages import language
 from tmnmt.serve.service import Service
@@ -18,6 +20,10 @@ from tmnmt.serve.storage.records import Dictionary, Glossary
 from tmnmt.serve.terms import entries_of
 
 NAME = (Field("name", "text", "What it is called.", required=True),)
+RENAMED = (
+    Field("name", "text", "What it is called from now on."),
+    Field("description", "text", "Which is not kept."),
+)
 TERMS = (
     Field(
         "csv",
@@ -28,6 +34,20 @@ TERMS = (
     ),
     Field("type", "text", "Which way terms go.", choices=("unidirectional",)),
 )
+TERM = (
+    Field(
+        "terms",
+        "objects",
+        "A term and its translation, which stand for one another in this order.",
+        entries=2,
+        inside=(
+            Field("term", "text", "The word or words.", required=True),
+            Field("language", "text", "Code of their language.", required=True),
+        ),
+    ),
+    Field("tuid", "text", "Of terms that are equivalent, which are not served."),
+)
+FILL = (replace(TERMS[0], required=False), TERMS[1], *TERM, COMPRESSION)
 
 
 def record(glossary: Glossary) -> dict[str, Any]:
@@ -58,12 +78,68 @@ async def delete(service: Service, call: ApiRequest) -> dict[str, Any]:
     return glossary
 
 
-async def fill(service: Service, call: ApiRequest) -> dict[str, Any]:
-    """Puts terms in the place of those of their languages."""
+async def rename(service: Service, call: ApiRequest) -> dict[str, Any]:
+    """Gives another name."""
+    call.caller.check("translate")
+    fields = read(call.values, RENAMED, strict=False)
+    if fields["description"] is not None:
+        raise wrong("description is not kept: a memory has a name alone")
+    name = clean_name(fields["name"] or "")[:MOST_NAME] or None
     id = call.path["id"]
-    terms = await service.in_thread(lambda: dictionary(call.values))
+    return record(await service.write(lambda: service.terms.change(id, call.caller, name)))
+
+
+async def fill(service: Service, call: ApiRequest) -> dict[str, Any]:
+    """Puts the terms of a file in the place of those of their languages, or a term among them."""
+    id = call.path["id"]
+    if call.values.get("terms") is not None:
+        glossary = await service.write(lambda: service.terms.get(id, call.caller))
+        terms = with_term(glossary.dictionaries, call.values)
+        size = 1
+    else:
+        terms = await service.in_thread(lambda: dictionary(_csv_of(service, call)))
+        size = len(terms.entries)
     await service.write(lambda: service.terms.change(id, call.caller, None, (terms,)))
-    return filled(id, len(terms.entries))
+    return filled(id, size)
+
+
+def _csv_of(service: Service, call: ApiRequest) -> dict[str, Any]:
+    """The fields of a request, the file among them as its text. Raises Refused."""
+    if call.file is None:
+        return call.values
+    try:
+        text = unpacked(service, call, call.file.content).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise wrong("csv is no UTF-8") from error
+    values = {**call.values, "csv": text}
+    check_lists(values, FILL)
+    return values
+
+
+def with_term(dictionaries: Sequence[Dictionary], values: Mapping[str, Any]) -> Dictionary:
+    """The dictionary of a term's languages with the term, which takes the place of that of the same
+    source.
+
+    dictionaries: those that there are.
+    values: the fields of the request.
+
+    Raises Refused for what is no pair of terms."""
+    fields = read(values, (*TERM, TERMS[1]), strict=False)
+    if fields["tuid"] is not None:
+        raise wrong("tuid is not served: terms go one way")
+    if len(fields["terms"]) != 2:
+        raise wrong("terms has a term and its translation")
+    (source, target), (term, translation) = zip(
+        *((language(e["language"]).code.lower(), e["term"]) for e in fields["terms"]), strict=True
+    )
+    entries = [
+        entry
+        for dictionary in dictionaries
+        if (dictionary.source, dictionary.target) == (source, target)
+        for entry in dictionary.entries
+        if entry[0].casefold() != term.strip().casefold()
+    ]
+    return Dictionary(source, target, entries_of([*entries, (term, translation)]))
 
 
 def filled(id: str, size: int) -> dict[str, Any]:
