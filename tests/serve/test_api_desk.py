@@ -13,8 +13,11 @@ import pytest
 from serving import Reply, Server, tiny_server
 from tiny_model import PAIRS
 
+from tmnmt.serve import api_desk
 from tmnmt.serve.keys import Keys, new_key
 from tmnmt.serve.roles import Role
+from tmnmt.serve.service import Service
+from tmnmt.serve.workspace import preparing
 
 PO = """msgid ""
 msgstr ""
@@ -416,3 +419,39 @@ def test_what_cannot_be_opened_leaves_nothing_behind(server: Server) -> None:
         assert server.ask("POST", "/v1/desk", sent).status == 400
     after = len(server.get("/v1/sessions")["sessions"]), len(server.get("/v1/desk")["documents"])
     assert after == before
+
+
+def test_a_long_document_is_filled_and_checked_while_people_work(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_desk, "TOGETHER", 1)
+    monkeypatch.setattr(preparing, "TOGETHER", 1)
+    lines = "".join(f"{source}\n" for source, _ in PAIRS[:4])
+    later = Service.do_later
+
+    def killed(service: Service, name: str, step: Any) -> None:
+        """As of a process that is killed."""
+
+    monkeypatch.setattr(Service, "do_later", killed)
+    desk = opened(server, lines, "a.txt", sentences=False, fill="full")
+    assert desk.about()["states"] == {"draft": 1, "untouched": 3}
+    desk.write(3, text="Autre")
+    monkeypatch.setattr(Service, "do_later", later)
+    deadline = time.monotonic() + 60
+    while desk.about()["states"] != {"draft": 4}:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    texts = [segment["text"] for segment in desk.do("GET", "/segments")["segments"]]
+    assert texts == [PAIRS[0][1], PAIRS[1][1], "Autre", PAIRS[3][1]]
+
+
+def test_no_file_is_given_before_all_of_it_was_checked(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_desk, "TOGETHER", 1)
+    monkeypatch.setattr(Service, "do_later", lambda *_: None)
+    numbers = 'msgid "Close {0}"\nmsgstr "Fermer"\n\nmsgid "Close 30"\nmsgstr "Fermer"\n'
+    desk = opened(server, f'msgid ""\nmsgstr ""\n"Language: fr\\n"\n\n{numbers}')
+    reply = desk.ask("GET", "/file?issues=refuse")
+    assert reply.status == 409
+    assert {issue["segment"] for issue in reply.json["issues"]} == {1, 2}

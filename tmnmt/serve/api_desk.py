@@ -33,6 +33,7 @@ from tmnmt.serve.confirming import draft_checks
 from tmnmt.serve.documents import Upload, filled_with
 from tmnmt.serve.fields import MOST_NAME, Field, read
 from tmnmt.serve.http_error import Refused, unknown, wrong
+from tmnmt.serve.keys import Caller
 from tmnmt.serve.routes import EMPTY, Handler, Method, Route, RouteAnswer
 from tmnmt.serve.routes import FILE as FILE_ANSWER
 from tmnmt.serve.service import Service
@@ -40,7 +41,8 @@ from tmnmt.serve.sessions import OpenSession
 from tmnmt.serve.storage.records import StoredDocument
 from tmnmt.serve.workspace.confirmations import Confirming, check_version
 from tmnmt.serve.workspace.documents import Edit, iso_now, person, stamp_of
-from tmnmt.serve.workspace.opening import FILLS, fill, look_at, read_file
+from tmnmt.serve.workspace.opening import FILLS, FileContent, Fill, Preparation, read_file
+from tmnmt.serve.workspace.preparing import TOGETHER, prepare_more
 from tmnmt.serve.workspace.segment import LEVELS, ORIGINS, WorkSegment
 
 MOST_SEGMENTS = 5_000  # of one request
@@ -222,26 +224,56 @@ async def begin(service: Service, call: ApiRequest) -> Any:
     options = fields["sentences"], fields["format"]
     upload = Upload(fields["name"], fields["content"], *languages, *options)
 
-    def open_document() -> StoredDocument:
+    def open_document() -> tuple[StoredDocument, Preparation]:
         file = read_file(upload)
         open_session = service.begin(model, caller, setup, file.background)
         try:
-            retriever = service.retriever(open_session, caller, file.background)
-            segments = look_at(fill(file, retriever, fields["fill"]), open_session.session)
+            preparation = _preparation(service, caller, open_session, file, fields["fill"])
+            segments = [*preparation.prepare(file.segments[:TOGETHER]), *file.segments[TOGETHER:]]
             head = {
                 **{"name": name, "original": fields["name"][:MOST_NAME]},
                 **{"project": clean_name(fields["project"]), "kind": file.kind},
                 **{"sentences": file.sentences, "running": upload.running},
-                **{"format": upload.format, "languages": languages},
+                **{"format": upload.format, "languages": languages, "fill": fields["fill"]},
+                "unprepared": TOGETHER + 1 if len(segments) > TOGETHER else None,
                 "session": open_session.record,
             }
             content = base64.b64decode(upload.content)
-            return service.documents.make(id, caller, head, content, segments)
+            return service.documents.make(id, caller, head, content, segments), preparation
         except BaseException:
             service.end(open_session.id, caller, id)
             raise
 
-    return _summary(await service.in_thread(open_document))
+    document, preparation = await service.in_thread(open_document)
+    if document.head["unprepared"] is not None:
+        step = partial(prepare_more, service.documents, id, caller, preparation)
+        service.do_later(f"prepare {id}", step)
+    return _summary(document)
+
+
+def _preparation(
+    service: Service, caller: Caller, open_session: OpenSession, file: FileContent, rule: Fill
+) -> Preparation:
+    retriever = service.retriever(open_session, caller, file.background)
+    return Preparation(open_session.session, retriever, rule, file.sources)
+
+
+def _prepare_again(service: Service, caller: Caller, open_session: OpenSession, id: str) -> bool:
+    """A step of the preparation of a document that another process has begun."""
+    document = service.documents.get(id, caller)
+    file = read_file(_upload(service, document))
+    preparation = _preparation(service, caller, open_session, file, document.head["fill"])
+    while service.ready and prepare_more(service.documents, id, caller, preparation):
+        pass
+    return False
+
+
+def _upload(service: Service, document: StoredDocument) -> Upload:
+    """The file of a document as it came."""
+    head = document.head
+    source, target = head["languages"]
+    content = base64.b64encode(service.documents.content(document)).decode()
+    return Upload(head["original"], content, source, target, head["running"], head["format"])
 
 
 def _summary(document: StoredDocument) -> dict[str, Any]:
@@ -279,9 +311,15 @@ async def summary(service: Service, call: ApiRequest) -> Any:
 async def _settled(service: Service, call: ApiRequest) -> StoredDocument:
     """The document of the path, in which nothing is pending that was left behind."""
     document = await _document(service, call)
-    if not document.head["pending"]:
+    pending, unprepared = document.head["pending"], document.head["unprepared"]
+    if not pending and unprepared is None:
         return document
     open_session = await _session(service, call, document)
+    if unprepared is not None:
+        step = partial(_prepare_again, service, call.caller, open_session, document.id)
+        service.do_later(f"prepare {document.id}", step)
+    if not pending:
+        return document
     settle = service.confirmations.settle
     return await service.write(lambda: settle(document.id, open_session, call.caller))
 
@@ -598,16 +636,16 @@ async def file(service: Service, call: ApiRequest) -> Any:
     fields = read(call.query, FILE)
     document = await _settled(service, call)
 
+    caller, open_session = call.caller, await _session(service, call, document)
+
     def filled() -> bytes:
+        if fields["issues"] == "refuse" and document.head["unprepared"] is not None:
+            _prepare_again(service, caller, open_session, document.id)
         records = [*service.documents.segments(document).values()]
         if fields["issues"] == "refuse":
             _check_issues(records, fields["drafts"])
         targets = [_target(segment, fields["drafts"]) for segment in records]
-        head = document.head
-        source, target = head["languages"]
-        content = base64.b64encode(service.documents.content(document)).decode()
-        options = head["running"], head["format"]
-        upload = Upload(head["original"], content, source, target, *options)
+        upload = _upload(service, document)
         return filled_with(upload, targets, fields["refused"] == "leave")
 
     content = await service.in_thread(filled)

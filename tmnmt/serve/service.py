@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import math
 import threading
 import time
@@ -22,7 +23,7 @@ from tmnmt.config.options import MODES, Decoding, Search
 from tmnmt.engine.history import MOST_PAIRS
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.settings import Settings
-from tmnmt.errors import UsageError
+from tmnmt.errors import TmnmtError, UsageError
 from tmnmt.index.back_ends import local_path
 from tmnmt.index.base import Index, WritableIndex
 from tmnmt.index.embedded.in_memory import InMemoryIndex
@@ -73,6 +74,7 @@ OPTIONS = {
 }
 LIMITS = {"beam": 20, "nbest": 20, "top_k": 32, "fragments": 32}
 SHARES = 2  # a tenant may have one part of so many of the room for bodies
+log = logging.getLogger("tmnmt.serve")
 Result = TypeVar("Result")
 
 
@@ -160,6 +162,7 @@ class Service:
         self.documents = Documents(storage.documents)
         self.confirmations = Confirmations(self.documents, self.sessions)
         self.jobs = Jobs(storage.jobs, self.clock)
+        self._tasks: dict[str, asyncio.Task[None]] = {}  # beside the requests, by their names
         self._lock = threading.Lock()
         self._search = _Pool("search", SEARCHERS, MOST_SEARCHES)
         self._write = _Pool("write", WRITERS, MOST_WRITES)
@@ -441,6 +444,25 @@ class Service:
     async def in_thread(self, work: Callable[[], Result]) -> Result:
         """What is looked up beside the models. Raises Refused where too many wait."""
         return await self._search.do(work)
+
+    def do_later(self, name: str, step: Callable[[], bool]) -> None:
+        """Does some work beside the requests, one step after another, until a step says that there
+        is no more. Where work of this name is under way, nothing is begun."""
+
+        holdings = self.holdings
+
+        async def steps() -> None:
+            try:
+                with holdings.bound():
+                    while self.ready and await self.in_thread(step):
+                        pass
+            except (Refused, TmnmtError) as error:  # whoever asks for it again begins it anew
+                log.warning("work in the background has ended: %s", type(error).__name__)
+            finally:
+                self._tasks.pop(name, None)
+
+        if name not in self._tasks:
+            self._tasks[name] = asyncio.ensure_future(steps())
 
     async def write(self, work: Callable[[], Result]) -> Result:
         """What is written beside the models, whole whoever waits for it; short, but for the disk.

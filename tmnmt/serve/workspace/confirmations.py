@@ -101,10 +101,9 @@ class Confirmations:
         segment = self._documents.segment(document, number)
         if segment.confirmed is None:
             raise _nothing_confirmed()
-        numbers = [number, *segment.filled]
-        members = self._documents.segments(document, numbers)
-        together = [member.number for member in members.values() if _is_of(member, segment)]
-        return _Work(self, id, open_session, caller).undo(together)
+        work = _Work(self, id, open_session, caller)
+        members = work.members(document, segment)
+        return work.undo(sorted([number, *(member.number for member in members)]), number)
 
     def _last(self, document: StoredDocument, open_session: OpenSession) -> int:
         """The number of the segment that was confirmed last, of repetitions that of the segment
@@ -112,7 +111,10 @@ class Confirmations:
         for feedback in reversed(self._sessions.feedback(open_session)):
             if (name := str(feedback.get("segment", ""))).isascii() and name.isdigit():
                 segment = self._documents.segment(document, int(name))
-                return segment.leader or segment.number
+                if segment.leader is None:
+                    return segment.number
+                leader = self._documents.segment(document, segment.leader)
+                return (leader if _is_of(segment, leader) else segment).number
         raise _nothing_confirmed()
 
     def settle(self, id: str, open_session: OpenSession, caller: Caller) -> StoredDocument:
@@ -188,11 +190,13 @@ class _Work:
             for number in filled:
                 feedback = _feedback(number, started_segments[number].pending)
                 self._sessions.confirm(self._session, pair.src, pair.tgt, feedback)
-        all_filled = sorted({*segment.filled, *filled})
-        changed = self._finish([segment.number, *filled], {segment.number: all_filled})
-        together = [n for n in all_filled if n in changed or n in started_segments]
-        repetitions = [changed.get(n) or started_segments[n] for n in together]
-        return Confirmed(changed[segment.number], repetitions, differing)
+        self._finish(filled)
+        return Confirmed(segment, self.members(document, segment), differing)
+
+    def members(self, document: StoredDocument, segment: WorkSegment) -> list[WorkSegment]:
+        """The repetitions that were confirmed with a segment, and still are."""
+        repetitions = self._documents.segments(document, self._repetitions(document, segment))
+        return [member for member in repetitions.values() if _is_of(member, segment)]
 
     def _repetitions(self, document: StoredDocument, segment: WorkSegment) -> list[int]:
         first = segment
@@ -200,8 +204,11 @@ class _Work:
             first = self._documents.segment(document, segment.repeats)
         return [n for n in (first.number, *first.repetitions) if n != segment.number]
 
-    def undo(self, numbers: Sequence[int]) -> list[WorkSegment]:
-        """Segments that are not confirmed any more."""
+    def undo(self, numbers: Sequence[int], leader: int) -> list[WorkSegment]:
+        """Segments that are not confirmed any more.
+
+        leader: the number of that with which the others were confirmed, which goes last: as long
+        as it stands, one can find the others by it."""
         pending = Pending("undo", secrets.token_hex(8), time.time())
 
         def begin(segments: Mapping[int, WorkSegment]) -> list[Edit]:
@@ -210,7 +217,7 @@ class _Work:
         started_segments = self._documents.change(self._id, self._caller, numbers, begin)
         numbers = [n for n in started_segments if started_segments[n].pending == pending]
         with self._settling(numbers):
-            for number in reversed(numbers):
+            for number in sorted(numbers, key=lambda number: number == leader):
                 self._withdraw(number)
         return [*self._finish(numbers).values()]
 
@@ -231,20 +238,11 @@ class _Work:
                 self.settle(numbers, is_over=True)
             raise
 
-    def _finish(
-        self, numbers: Sequence[int], filled: Mapping[int, Sequence[int]] | None = None
-    ) -> dict[int, WorkSegment]:
+    def _finish(self, numbers: Sequence[int]) -> dict[int, WorkSegment]:
         """Notes that the session has done what is pending in these segments."""
-        of_leader = filled or {}
 
         def finish(segments: Mapping[int, WorkSegment]) -> list[Edit]:
-            edits = [Edit(s.finish(), "event") for s in segments.values() if s.pending is not None]
-            edits += [
-                Edit(replace(segments[n], filled=entries))
-                for n, entries in of_leader.items()
-                if entries and [*segments[n].filled] != [*entries]
-            ]
-            return edits
+            return [Edit(s.finish(), "event") for s in segments.values() if s.pending is not None]
 
         return self._documents.change(self._id, self._caller, numbers, finish)
 
@@ -295,9 +293,9 @@ def _is_under_way(segment: WorkSegment, request: str) -> bool:
 
 
 def _is_of(member: WorkSegment, segment: WorkSegment) -> bool:
-    """Whether a segment is this one, or was confirmed with it and still is."""
-    is_filled = member.leader == segment.number and member.request == segment.request
-    return member.number == segment.number or (is_filled and member.confirmed is not None)
+    """Whether a repetition was confirmed with a segment, and both still are as they were then."""
+    is_filled = member.leader == segment.number and member.confirmed is not None
+    return is_filled and member.request == segment.request
 
 
 def _is_open(segment: WorkSegment, text: str) -> bool:

@@ -118,36 +118,49 @@ def _with_repetitions(segments: Sequence[WorkSegment]) -> list[WorkSegment]:
     return repeated
 
 
-def fill(content: FileContent, retriever: Retriever, rule: Fill) -> list[WorkSegment]:
-    """The segments, where those that the file has no target for are drafts of full matches.
+@dataclass(frozen=True)
+class Preparation:
+    """What the memories have for segments, and what the checks find in them.
 
-    rule: which matches are taken: "full" for those of the same text, "adapted" for those, too, that
-    numbers were put into, and "none" for none."""
-    segments = list(content.segments)
-    if rule == "none" or not any(map(_is_empty, segments)):
-        return segments
-    translations = Pretranslator(retriever).stream(content.sources)
-    for index, translation in enumerate(translations):
-        segment = segments[index]
-        if translation.origin not in _ORIGINS[rule] or not _is_empty(segment):
-            continue
-        target = Text(translation.tgt, translation.tgt_codes)
-        text = markup(segment.source, "xml").filled([target])
-        origin = next(name for name in ORIGINS if name == translation.origin)
-        match = value_of(translation.matches[0]) if translation.matches else None
-        segments[index] = replace(segment, text=text, origin=origin, match=match)
-    return segments
+    session: the session of the document.
+    retriever: asks the memories.
+    rule: which matches become drafts: "full" takes those of the same text, "adapted" those, too,
+    that numbers were put into, and "none" takes none.
+    sources: what the segments are looked up by, in the order of the document."""
+
+    session: Session
+    retriever: Retriever
+    rule: Fill
+    sources: Sequence[Source]
+
+    def prepare(self, segments: Sequence[WorkSegment]) -> list[WorkSegment]:
+        """Segments that follow one another, with drafts where the file has no target, and with
+        checks of what stands there."""
+        return [self._with_checks(segment) for segment in self._filled(segments)]
+
+    def _filled(self, segments: Sequence[WorkSegment]) -> list[WorkSegment]:
+        filled = list(segments)
+        if self.rule == "none" or not any(map(_is_empty, segments)):
+            return filled
+        sources = [self.sources[segment.number - 1] for segment in segments]
+        translations = Pretranslator(self.retriever).stream(sources)
+        for index, translation in enumerate(translations):
+            segment = segments[index]
+            if translation.origin not in _ORIGINS[self.rule] or not _is_empty(segment):
+                continue
+            target = Text(translation.tgt, translation.tgt_codes)
+            text = markup(segment.source, "xml").filled([target])
+            origin = next(name for name in ORIGINS if name == translation.origin)
+            match = value_of(translation.matches[0]) if translation.matches else None
+            filled[index] = replace(segment, text=text, origin=origin, match=match)
+        return filled
+
+    def _with_checks(self, segment: WorkSegment) -> WorkSegment:
+        text = segment.present_text
+        if segment.is_locked or text is None:
+            return segment
+        return replace(segment, checks=draft_checks(self.session, segment.source, text))
 
 
 def _is_empty(segment: WorkSegment) -> bool:
-    return bool(segment.file["state"] == "new")
-
-
-def look_at(segments: Sequence[WorkSegment], session: Session) -> list[WorkSegment]:
-    """The segments with what the checks find in what stands there."""
-    return [
-        segment
-        if segment.is_locked or segment.present_text is None
-        else replace(segment, checks=draft_checks(session, segment.source, segment.present_text))
-        for segment in segments
-    ]
+    return segment.state == "untouched" and bool(segment.file["state"] == "new")

@@ -76,7 +76,6 @@ class WorkSegment:
     last_note: {"kind", "by", "time"} of the last of these.
     request: the name of the request by which it was confirmed.
     leader: the number of the segment with which it was confirmed as a repetition.
-    filled: the numbers of the repetitions that were confirmed with it.
     previous: of a repetition, what it was before.
     pending: what is under way."""
 
@@ -110,7 +109,6 @@ class WorkSegment:
     last_note: Mapping[str, Any] | None = None
     request: str | None = None
     leader: int | None = None
-    filled: Sequence[int] = ()
     previous: Mapping[str, Any] | None = None
     pending: Pending | None = None
 
@@ -259,7 +257,6 @@ class WorkSegment:
             level=pending.level,
             request=pending.request,
             leader=pending.leader,
-            filled=(),
             previous=self.previous if pending.leader is not None else None,
             pending=None,
         )
@@ -286,7 +283,7 @@ class WorkSegment:
 
 _UNCONFIRMED: Mapping[str, Any] = {
     **{"confirmed": None, "level": "translated", "request": None, "leader": None},
-    **{"filled": (), "previous": None, "pending": None},
+    **{"previous": None, "pending": None},
 }
 _REQUIRED = ("number", "source", "file")
 _DEFAULTS = {entry.name: entry.default for entry in fields(WorkSegment)}
