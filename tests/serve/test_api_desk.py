@@ -190,7 +190,8 @@ def test_a_segment_is_confirmed_in_the_session_and_in_the_file(server: Server) -
     assert draft["state"] == "draft" and draft["confirmed"] == segment["confirmed"]
     assert desk.write(1, text=None)["state"] == "translated"
     path = f"/v1/sessions/{desk.about()['session']['id']}"
-    assert server.get(f"{path}/review")["segments"][0]["typed"] == 7
+    (reviewed, *_) = server.get(f"{path}/review")["segments"]
+    assert (reviewed["typed"], reviewed["segment"], reviewed["by"]) == (7, "1", "you")
 
 
 def test_a_request_to_confirm_that_comes_again_confirms_once(server: Server) -> None:
@@ -318,6 +319,9 @@ def test_many_drafts_are_written_at_once(server: Server) -> None:
     assert [s["number"] for s in reply["segments"]] == [2, 5]
     assert [(s["number"], s["text"]) for s in reply["conflicts"]] == [(4, "Clore")]
     assert {s["version"] for s in reply["segments"]} == {3} == {desk.about()["version"]}
+    changes = [{"number": 2, "version": 3, "text": None}]  # null discards the draft
+    (discarded,) = desk.do("POST", "/segments", {"changes": changes})["segments"]
+    assert (discarded["text"], discarded["state"]) == (None, "untouched")
     changes = [{"number": 99, "version": 1, "text": "x"}]
     assert desk.ask("POST", "/segments", {"changes": changes}).status == 404
 

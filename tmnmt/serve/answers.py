@@ -415,6 +415,8 @@ class ReviewedSegment(TypedDict):
     characters: int
     typed: int
     counted: bool
+    segment: Annotated[str | None, "The name of its segment; null where nobody said."]
+    by: Annotated[str, "Who confirmed it; empty where that is not known."]
 
 
 class Review(TypedDict):

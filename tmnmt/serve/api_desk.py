@@ -135,7 +135,7 @@ EDITS = (
         inside=(
             Field("number", "whole", "Of the segment.", required=True, minimum=1),
             _VERSION,
-            _TEXT,
+            replace(_TEXT, required=False, help="The draft, of XML; null discards it."),
         ),
     ),
 )
@@ -507,7 +507,7 @@ async def edits(service: Service, call: ApiRequest) -> Any:
     """Writes many drafts at once. Segments that somebody else has changed since stay as they are,
     and are among the conflicts."""
     drafts = {entry["number"]: entry for entry in read(call.body, EDITS)["changes"]}
-    service.check_lengths([entry["text"] for entry in drafts.values()])
+    service.check_lengths([entry["text"] or "" for entry in drafts.values()])
     document = await _document(service, call)
     open_session = await _session(service, call, document)
     conflicts = dict[int, WorkSegment]()
@@ -546,7 +546,8 @@ async def confirm(service: Service, call: ApiRequest) -> Any:
     wish = Confirming(
         **{name: fields[name] for name in names},
         level=fields["state"],
-        feedback={name: fields[name] for name in ("suggested", "keys")},
+        feedback={name: fields[name] for name in ("suggested", "keys")}
+        | {"by": person(call.caller)},
     )
     number, work = _number(call), service.confirmations.confirm
     result = await service.write(lambda: work(document.id, open_session, call.caller, number, wish))

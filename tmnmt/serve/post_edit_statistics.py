@@ -21,22 +21,28 @@ class Reviewed:
     tgt: the target.
     time: when it was confirmed, in UTC by ISO 8601.
     suggested: what the client had shown for the source; None where it does not say.
-    keys: how many keystrokes there were; None where the client did not count them."""
+    keys: how many keystrokes there were; None where the client did not count them.
+    segment: the name of its segment in the document; None where the client does not say.
+    person: who confirmed it; "" where that is not known."""
 
     src: str
     tgt: str
     time: str
     suggested: str | None = None
     keys: int | None = None
+    segment: str | None = None
+    person: str = ""
 
     @classmethod
     def build(cls, pair: ConfirmedPair, feedback: Mapping[str, Any]) -> Reviewed:
         """A pair with what the client told of it.
 
         pair: the pair.
-        feedback: what the client told, {"suggested", "keys"}."""
+        feedback: what the client told, {"suggested", "keys", "segment", "by"}."""
         time = iso_utc(pair.changed) or ""
-        return cls(pair.src, pair.tgt, time, feedback.get("suggested"), feedback.get("keys"))
+        names = ("suggested", "keys", "segment")
+        values = {name: feedback.get(name) for name in names}
+        return cls(pair.src, pair.tgt, time, **values, person=feedback.get("by", ""))
 
     def record(self) -> dict[str, Any]:
         """With "edits", the least match tokens to be put in, taken out or changed to come from the
@@ -55,4 +61,6 @@ class Reviewed:
             "characters": len(self.tgt),
             "typed": distance if self.keys is None else self.keys,
             "counted": self.keys is not None,
+            "segment": self.segment,
+            "by": self.person,
         }

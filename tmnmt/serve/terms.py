@@ -301,7 +301,7 @@ class TermLists:
 def _joined(names: Sequence[str], lists: Sequence[Sequence[Term]]) -> list[Term]:
     """The terms of several lists. Those of a session take the place of others of their sources."""
     of_session = [name.startswith(OF_SESSION) for name in dict.fromkeys(names)]
-    chosen = {
+    session_sources = {
         term.source.casefold()
         for terms, is_chosen in zip(lists, of_session, strict=True)
         for term in terms
@@ -311,7 +311,7 @@ def _joined(names: Sequence[str], lists: Sequence[Sequence[Term]]) -> list[Term]
         term
         for terms, is_chosen in zip(lists, of_session, strict=True)
         for term in terms
-        if is_chosen or term.source.casefold() not in chosen
+        if is_chosen or term.source.casefold() not in session_sources
     )
     return merged(terms, "the lists of terms")
 

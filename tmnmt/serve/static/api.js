@@ -3,6 +3,10 @@
 import {el} from "./elements.js";
 
 const KEPT = "tmnmt-key";
+const ROOT = new URL("../", import.meta.url);  // this file lies in page/
+
+/** The address of something of the server, whatever the address of the page. */
+export const address = (path) => new URL(path, ROOT).href;
 
 async function sent(method, path, body, signal) {
   const headers = {};
@@ -11,7 +15,7 @@ async function sent(method, path, body, signal) {
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const content = body === undefined ? undefined : JSON.stringify(body);
   try {
-    return await fetch(path, {method, headers, body: content, signal});
+    return await fetch(address(path), {method, headers, body: content, signal});
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Error("The server does not answer. Your text is still here; try again.");
@@ -54,10 +58,13 @@ async function answered(method, path, body, signal) {
     }
     const told = await reply.json().catch(() => null);
     const error = new Error(told?.error?.message ?? `The server answers with status ${reply.status}.`);
-    throw Object.assign(error, {status: reply.status, checks: told?.checks, refused: told?.refused});
+    throw Object.assign(error, {status: reply.status, checks: told?.checks, refused: told?.refused, segment: told?.segment});
   }
 }
 
-export const get = async (path) => (await answered("GET", path)).json();
+export const get = async (path, signal) => (await answered("GET", path, undefined, signal)).json();
 export const post = async (path, body, signal) => (await answered("POST", path, body, signal)).json();
+export const put = async (path, body) => (await answered("PUT", path, body)).json();
+export const patch = async (path, body) => (await answered("PATCH", path, body)).json();
+export const remove = (path) => answered("DELETE", path);
 export const bytes = async (path, body) => (await answered(body ? "POST" : "GET", path, body)).blob();

@@ -1,95 +1,86 @@
-// What was confirmed against what was suggested, session by session.
+// The page on which documents are reviewed, and what was confirmed stands against what was suggested.
 
 import {get} from "./api.js";
-import {el, text} from "./elements.js";
-import {drawDiff} from "./offer.js";
-import {moment, number, percent, phrase} from "./phrases.js";
+import {el} from "./elements.js";
+import {drawFigures} from "./figures.js";
+import {moment, percent, phrase} from "./phrases.js";
+import {rates, rowsOf} from "./reading.js";
+import {ReviewList} from "./review_list.js";
 
 const $ = (id) => document.getElementById(id);
-const SVG = "http://www.w3.org/2000/svg";
-const WIDTH = 620, HEIGHT = 220, LEFT = 52, BOTTOM = 24, TOP = 8;
-const MEAN = 10;  // segments
-const MOST = 500;  // pairs that are shown
+const PAGE = 500;  // segments of an answer
+const MOST_FILES = 50;  // documents of a project whose edit rates are told
 
-const sum = (values) => values.reduce((total, x) => total + x, 0);
-const atMost1 = (x) => Math.min(1, x);
+let list = null;  // the segments of the document that is reviewed
 
-function svg(name, attributes, ...children) {
-  const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
+const review = (id) => get(`v1/sessions/${encodeURIComponent(id)}/review`);
+
+/** All segments of a document. */
+async function segmentsOf({id, segments: count}) {
+  const firsts = Array.from({length: Math.ceil(count / PAGE)}, (_, page) => 1 + page * PAGE);
+  const pages = await Promise.all(firsts.map((first) => get(`v1/desk/${encodeURIComponent(id)}/segments?first=${first}&count=${PAGE}`)));
+  return pages.flatMap(({segments}) => segments);
 }
 
-/** A picture of values in the order of segments: a line, and dots where they are given. Its height is 0 to `least`
-    or more. */
-function chart(title, line, dots, least, label) {
-  const every = [0, least, ...line, ...dots];
-  const [low, high] = [Math.min(...every), Math.max(...every)];
-  const x = (at) => LEFT + (WIDTH - LEFT - 10) * (line.length > 1 ? at / (line.length - 1) : 0.5);
-  const y = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - (value - low) / (high - low));
-  const made = svg("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title});
-  for (const value of [...new Set([low, 0, (low + high) / 2, high])]) {
-    made.append(svg("line", {class: "grid", x1: LEFT, x2: WIDTH, y1: y(value), y2: y(value)}),
-      svg("text", {x: LEFT - 8, y: y(value) + 4, "text-anchor": "end"}, label(value)));
-  }
-  dots.forEach((value, at) => made.append(svg("circle", {class: "dot", cx: x(at), cy: y(value), r: 3})));
-  const points = line.map((value, at) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`).join(" ");
-  made.append(svg("polyline", {class: "line", points}));
-  if (line.length === 1) made.append(svg("circle", {class: "dot", cx: x(0), cy: y(line[0]), r: 4}));
-  made.append(svg("text", {x: LEFT, y: HEIGHT - 6}, "1"),
-    svg("text", {x: WIDTH - 10, y: HEIGHT - 6, "text-anchor": "end"}, phrase("{count} segments", {count: line.length})));
-  return made;
+function table(title, name, rows) {
+  const head = el("tr", "", el("th", "", name), el("th", "", phrase("Segments")), el("th", "", phrase("Edit rate")));
+  const lines = rows.map(({key, segments, rate}) => el("tr", "", el("td", "", key), el("td", "", String(segments)), el("td", "", percent(Math.min(1, rate)))));
+  for (const cell of head.children) cell.scope = "col";
+  return el("table", "", el("caption", "", title), el("thead", "", head), el("tbody", "", ...lines));
 }
 
-const rate = (pairs) => sum(pairs.map((one) => one.edits)) / (sum(pairs.map((one) => one.tokens)) || 1);
-
-function show({segments, source, target}) {
-  const pairs = segments.filter((one) => one.suggested !== null);
-  $("none").hidden = pairs.length > 0;
-  for (const section of document.querySelectorAll("section")) section.hidden = !pairs.length;
-  const saved = [];
-  for (const one of pairs) saved.push((saved.at(-1) ?? 0) + one.characters - one.typed);
-  const characters = sum(pairs.map((one) => one.characters));
-  const tiles = [
-    [number(segments.length), phrase("segments confirmed")],
-    [percent(rate(pairs)), phrase("of the words changed")],
-    [percent(pairs.filter((one) => !one.edits).length / pairs.length), phrase("of the segments taken as suggested")],
-    [percent((saved.at(-1) ?? 0) / (characters || 1)), phrase("of the keystrokes saved")],
-  ];
-  $("tiles").replaceChildren(...(pairs.length ? tiles : []).map(([number, what]) => el("p", "tile", el("b", "", number), what)));
-  if (!pairs.length) return;
-  const means = pairs.map((_, at) => atMost1(rate(pairs.slice(Math.max(0, at + 1 - MEAN), at + 1))));
-  const rates = pairs.map((one) => atMost1(one.edits / (one.tokens || 1)));
-  $("rate").replaceChildren(chart(phrase("Edit rate: {rate} in the last segments", {rate: percent(means.at(-1))}), means, rates, 0.2, percent));
-  $("saved").replaceChildren(chart(phrase("Saved keystrokes: {count}", {count: saved.at(-1)}), saved, [], 10, (x) => String(Math.round(x))));
-  $("pairs").replaceChildren(...pairs.slice(-MOST).reverse().map((one) => el("li", "",
-    Object.assign(text("p", source, one.src), {className: "text quiet"}), text("p", target, ...drawDiff(one.suggested, one.tgt)),
-    el("p", "quiet", [moment(one.at), edited(one), keystrokes(one)].join(" · ")))));
+/** Tells the edit rate by person and by file: of the document, and of all documents of its project. */
+async function drawRates(about, reviewed, documents) {
+  const beside = about.project ? documents.filter(({project, id}) => project === about.project && id !== about.id).slice(0, MOST_FILES) : [];
+  const others = await Promise.all(beside.map(async ({name, session}) => (await review(session.id)).segments.map((entry) => ({...entry, file: name}))));
+  const entries = [...reviewed.map((entry) => ({...entry, file: about.name})), ...others.flat()];
+  const byPerson = rates(entries, ({by}) => by || phrase("nobody known")), byFile = rates(entries, ({file}) => file);
+  $("rates").hidden = !byPerson.length;
+  $("rates-tables").replaceChildren(table(phrase("By person"), phrase("Person"), byPerson), table(phrase("By file"), phrase("File"), byFile));
 }
 
-const edited = ({edits, tokens}) => phrase("{edits} of {count} words changed", {edits, count: tokens});
-const keystrokes = ({typed: count, counted}) => (counted ? phrase("{count} keystrokes", {count}) : phrase("{count} keystrokes at least", {count}));
+/** Shows a document: its segments to be reviewed, and its figures. */
+async function showDocument(about, documents) {
+  const [segments, reviewed] = await Promise.all([segmentsOf(about), review(about.session.id)]);
+  $("reading").hidden = false;
+  $("open").href = `d/${encodeURIComponent(about.id)}`;
+  list = new ReviewList(about, rowsOf(segments, reviewed.segments));
+  drawFigures(reviewed, false);
+  await drawRates(about, reviewed.segments, documents);
+  $("none").hidden = true;
+}
 
-async function shown() {
+/** Shows a session of no document. */
+async function showSession(id) {
+  const reviewed = await review(id);
+  drawFigures(reviewed, true);
+  $("none").hidden = reviewed.segments.some((pair) => pair.suggested !== null);
+}
+
+async function shown(documents) {
   $("problem").textContent = "";
-  const id = $("session").value;
+  $("reading").hidden = $("rates").hidden = true;
+  list?.close();
+  const id = $("session").value, about = documents.find((document_) => document_.id === id);
   try {
-    if (id) show(await get(`v1/sessions/${encodeURIComponent(id)}/review`));
+    if (about) await showDocument(about, documents);
+    else if (id) await showSession(id);
   } catch (error) {
     $("problem").textContent = error.message;
   }
 }
 
 try {
-  const {sessions} = await get("v1/sessions");
-  for (const one of sessions) {
-    $("session").append(new Option(`${one.name || phrase("without a name")} · ${moment(1000 * one.began)} · ${one.confirmed}`, one.id));
+  const [{documents}, {sessions}] = await Promise.all([get("v1/desk"), get("v1/sessions")]);
+  const worked = new Set(documents.map(({session}) => session.id)), wanted = decodeURIComponent(location.hash.slice(1));
+  for (const {id, name, project, changed} of documents) $("session").append(new Option([project, name, moment(changed)].filter(Boolean).join(" · "), id));
+  for (const {id, name, began, confirmed} of sessions.filter((session) => !worked.has(session.id))) {
+    $("session").append(new Option(`${name || phrase("without a name")} · ${moment(1000 * began)} · ${confirmed}`, id));
   }
-  const wanted = decodeURIComponent(location.hash.slice(1));
-  if (sessions.some((one) => one.id === wanted)) $("session").value = wanted;
-  $("session").addEventListener("change", shown);
-  await shown();
+  const chosen = documents.find(({session}) => session.id === wanted)?.id ?? wanted;
+  if ([...$("session").options].some(({value}) => value === chosen)) $("session").value = chosen;
+  $("session").addEventListener("change", () => shown(documents));
+  await shown(documents);
 } catch (error) {
   $("problem").textContent = error.message;
 }
