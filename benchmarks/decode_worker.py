@@ -47,7 +47,9 @@ def ours(job: dict[str, Any], options: dict[str, Any]) -> tuple[torch.nn.Module,
     assert isinstance(model.backbone, RNNsearch | Transformer)
     with torch.no_grad():
         model.backbone.output_bias[vocab.EOS] = -torch.inf
-    backbone = Translator(model, None, [], Settings(precision=options["precision"])).backbone
+    backbone = Translator(
+        model, None, [], Settings(precision=options["precision"])
+    ).pipeline.backbone
     settings = SearchSettings(beam=job["beam"])
 
     def decode(batch: Batch) -> int:

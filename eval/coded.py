@@ -106,7 +106,7 @@ def _measured(
 def _min_max(source: Text, said: Text, translator: Translator) -> Text:
     if not source.codes:
         return said
-    links = Linker(translator.backbone, translator.vocab).links(source.plain, said.plain)
+    links = Linker(translator.pipeline.backbone, translator.vocab).links(source.plain, said.plain)
     sharp = np.zeros_like(links)
     if links.size:
         sharp[np.arange(len(links)), links.argmax(1)] = 1

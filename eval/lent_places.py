@@ -37,7 +37,7 @@ def main() -> None:
     both, _ = lines(options.src, options.tgt)
     tokens = [match_tokens(source.plain) for source, _ in both]
     translator = Translator.load(options.model)
-    linker = Linker(translator.backbone, translator.vocab)
+    linker = Linker(translator.pipeline.backbone, translator.vocab)
     tallies, matched, lends = {"links": Tally(), "lent": Tally()}, 0, 0
     for at, (source, reference) in enumerate(both):
         best = _best(at, tokens) if any(among_words(source)) else None

@@ -141,7 +141,7 @@ def placed(
     matches: Sequence[Match],
 ) -> Iterator[tuple[str, Text]]:
     """The reference's text with the source's codes, by each of the ways."""
-    linker = Linker(translator.backbone, translator.vocab)
+    linker = Linker(translator.pipeline.backbone, translator.vocab)
     words, into = token_spans(source.plain), token_spans(reference.plain)
     links = linker.links(source.plain, reference.plain)
     sharp = np.zeros_like(links)
@@ -166,7 +166,7 @@ def read_along(
     segment = SourceSegment(source, translator.pipeline.preparation.filters)
     piece = Piece(OpenSegment(segment, 0, 0), source, source, of_source)
     (piece,) = translator.pipeline.retrieve([piece])
-    memories, backbone = translator.layers, translator.backbone
+    memories, backbone = translator.layers, translator.pipeline.backbone
     if piece.retrieved is None or not piece.matches or memories is None:
         return (), ()
     scores = [match.score for match in piece.matches]

@@ -57,8 +57,8 @@ def main() -> None:
         term = Term(row["term"], (row["target"],))
         terms = TermList(Finder([term]), translator.vocab, False, translator.tgt_lang)
         extensions = with_extensions(free.extensions, {"terms": terms})
-        decoder = replace(free.decoder, extensions=extensions)
-        translator.pipeline = replace(free, decoder=decoder)
+        writer = free.writer.restricted(free.settings, extensions)
+        translator.pipeline = replace(free, writer=writer)
         text = translator.translate([row["source"]])[0].tgt
         problem = problem_of(row, term, text)
         right[row["kind"]] += not problem

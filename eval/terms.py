@@ -85,8 +85,8 @@ def main() -> None:
             own = TermList(finder, translator.vocab, mode == "hard", translator.tgt_lang)
             # a decoder that knows nothing of the runs before
             extensions = with_extensions(free.extensions, {"terms": own})
-            with_terms = replace(free.decoder, extensions=extensions)
-            translator.pipeline = replace(free, decoder=with_terms)
+            with_terms = free.writer.restricted(free.settings, extensions)
+            translator.pipeline = replace(free, writer=with_terms)
             told[f"{name}, {mode}"] = _told(translator, sources, references, terms)
         translator.pipeline = free
     print(json.dumps(told, indent=1))
@@ -111,7 +111,7 @@ def others(
     translator: Translator, sources: Sequence[str], references: Sequence[str], proper: Terms
 ) -> Terms:
     """As many words of every sentence that are no terms, with those of the reference."""
-    linker, chance = Linker(translator.backbone, translator.vocab), random.Random(7)
+    linker, chance = Linker(translator.pipeline.backbone, translator.vocab), random.Random(7)
     found: Terms = []
     for source, reference, terms in zip(sources, references, proper, strict=True):
         links = linker.attention([(source, reference)])[0]

@@ -62,6 +62,7 @@ LAYERS = (
     ("calibration",),
     ("training",),
     ("eval",),
+    ("hosted",),
     ("client",),
     ("serve",),
     ("cli", "__main__"),

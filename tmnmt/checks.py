@@ -53,6 +53,7 @@ FINDINGS = {
     "terms": "lack a term that they should have",
     "forbidden": "have a forbidden term",
     "meaning": "have a term of several meanings, and nothing says which one it is",
+    "answer": "are answers of the base that break a rule of the prompt",
     "speed": "are to be read faster than viewers read",
     "width": "have longer lines than subtitles should have",
     "lines": "have more lines than a subtitle should have",

@@ -44,7 +44,13 @@ AT_ONCE = 200  # texts, or segments, of one request
 CHARACTERS = 20_000  # of texts of one request, at most, where there are several
 TRIES = 5  # of a request that the server puts off
 LONGEST_WAIT = 30.0  # seconds until it is tried again
-USER_CHECKS = ("replay", "terms", "forbidden", "meaning")  # beyond those that are made anew
+USER_CHECKS = (
+    "replay",
+    "terms",
+    "forbidden",
+    "meaning",
+    "answer",
+)  # beyond those that are made anew
 RETRY_SECONDS = 1.0  # seconds until it is asked again how far a job is, where that has broken off
 ENDED = ("done", "failed")
 Advance = Callable[[int, int | None], None]

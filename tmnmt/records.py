@@ -112,7 +112,8 @@ def translation_record(
     translation: Translation, location: UnitLocation | None = None
 ) -> dict[str, Any]:
     """{"src", "tgt", "origin", "score", "low", "unknown", "missing_numbers": [...], "checks":
-    [...], "matches": [...], "tokens": [...]}; numbers to 8 digits, null where infinite.
+    [...], "matches": [...], "tokens": [...]}; numbers to 8 digits, null where they are infinite or
+    unknown.
 
     The missing numbers are those of the source that the model's translation lacks. The checks are
     what is found in it (`tmnmt.checks`), {"name", "what"} each. A segment with codes has

@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import Generic, Literal, NamedTuple, TypeVar, cast
 
 Sort = Literal[
+    "address",
     "back end",
     "base",
     "cache history",
@@ -39,9 +40,10 @@ Sort = Literal[
     "similarity",
     "TM trainer",
     "voting",
+    "writer",
 ]
 # modules that register what they bring when they are imported
-PLUGINS = ("tmnmt.trained_layers", "tmnmt.papers")
+PLUGINS = ("tmnmt.trained_layers", "tmnmt.hosted", "tmnmt.papers")
 # the same of parts of the package that bring one sort, and are imported only for that
 WINGS: dict[Sort, tuple[str, ...]] = {"extension": ("tmnmt.explain", "tmnmt.terms")}
 

@@ -363,7 +363,7 @@ class Translation:
     src: the source, as plain text.
     tgt: the translation, as plain text.
     score: the log probability of the translation, over its length in subwords to the power of the
-    option `length_penalty`.
+    option `length_penalty`; not a number (NaN) where the base does not say it.
     matches: the matches that were found for the source, the best first.
     tokens: the subwords of the translation with their origins, where the caller asked for them.
     In a segment with placeholders, `tokens` has numbers in their places. A text without words that

@@ -40,6 +40,7 @@ from tmnmt.index.named_memories import (
 from tmnmt.interactive.completion import CompletionCache
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.reach import Reaches
+from tmnmt.models.addresses import with_languages
 from tmnmt.models.folder import Model
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Alternative, Translation
@@ -91,7 +92,7 @@ class Translator:
         self.pipeline = build_pipeline(model, layers, indexes, settings, device, *of_memory)
         self.settings, self.layers = settings, self.pipeline.layers
         self.reaches, self.writable = reaches, writable
-        self.vocab, self.backbone = self.pipeline.vocab, self.pipeline.backbone
+        self.vocab = self.pipeline.vocab
         self.tally, self.lock = self.pipeline.tally, self.pipeline.lock
         self.src_lang, self.tgt_lang = self.pipeline.languages
         self.model_hash = model.hash
@@ -109,7 +110,8 @@ class Translator:
     ) -> Translator:
         """Makes the translator of a model folder.
 
-        model: the path of the model folder.
+        model: the path of the model folder, or the address of a base, as
+        "openai:http://127.0.0.1:11434/v1#NAME".
         memory: the memories, each as the path or address of an index, as the path of a memory file,
         or as an open index. Matches are the best of all memories. A name may end in settings, as in
         "a.tmx:penalty=5" (`tmnmt.index.named_memories.NamedMemory`).
@@ -129,9 +131,10 @@ class Translator:
         lock = ComputeLock(options.threads)
         with lock:
             device = device_named(options.device)
-            loaded = load_on(Path(model), device)
+            place = with_languages(Path(model), options.src_lang, options.tgt_lang)
+            loaded = load_on(place, device)
             parameters = load_layers(loaded, device)
-            settings = settled(options, parameters, default_mode(parameters))
+            settings = settled(options, parameters, default_mode(parameters, loaded))
             loaded = loaded.reading(settings)
             check(
                 settings, parameters, loaded
@@ -289,7 +292,7 @@ def restrict(
     reaches: how far nearest positions are read; None keeps what the translator has.
 
     Raises UsageError where neighbours are read, because these are found in all memories."""
-    if translator.pipeline.decoder.whole_memory is not None:
+    if translator.pipeline.writer.reads_all_memories:
         raise UsageError("neighbours are read of all memories; they cannot be narrowed to some")
     reaches = reaches or translator.reaches
     pipeline = translator.pipeline

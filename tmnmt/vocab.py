@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 import sentencepiece
 
@@ -33,7 +34,10 @@ SOURCE_FILE, TARGET_FILE, PIECES_FILE = "source.spm", "target.spm", "pieces.json
 
 
 class Vocabulary:
-    """Text to subword ids and back; ids 0-3 are padding, <s>, </s> and unk."""
+    """Text to subword ids and back; ids 0-3 are padding, <s>, </s> and unk. One that is not learned
+    (`is_learned`) says nothing of what its reader knows, and only measures how long a text is."""
+
+    is_learned: ClassVar[bool] = True
 
     def __init__(self, model: bytes) -> None:
         """model: the content of a sentencepiece model.

@@ -28,6 +28,7 @@ from tmnmt.config.options import (
 )
 from tmnmt.engine.assembly import Assembly, join
 from tmnmt.engine.beam_search import Hypothesis
+from tmnmt.engine.beam_writer import BeamDraft
 from tmnmt.engine.decoder import Decoded
 from tmnmt.engine.loading import devices, load_layers
 from tmnmt.engine.piece import OpenSegment, Piece
@@ -217,7 +218,9 @@ def test_a_confirmed_text_takes_the_place_of_the_translation_in_the_cache(folder
     ids = translator.vocab.encode(PAIRS[0][1])
     assert session.histories["cache"].ids.tolist() == list(dict.fromkeys(ids))[-25:]
     keys = force(
-        translator.backbone, [([*translator.vocab.encode(PAIRS[0][0]), EOS], [*ids, EOS])], "cpu"
+        translator.pipeline.backbone,
+        [([*translator.vocab.encode(PAIRS[0][0]), EOS], [*ids, EOS])],
+        "cpu",
     )[0]
     last = session.histories["cache"].ids.tolist().index(ids[-1])
     torch.testing.assert_close(session.histories["cache"].keys[last], keys.contexts[len(ids) - 1])
@@ -308,7 +311,8 @@ def test_k_best_are_written_worst_first(folder: Path) -> None:
     cache = CacheContents(3, 1, 1)
     session.histories["cache"] = cache
     piece = Piece(OpenSegment(SourceSegment("x", FILTERS), 0, 0), "x", "x", (5,))
-    outcomes = [[Outcome(piece, Decoded(best, Collated(), 0))]]
+    draft = BeamDraft("", 2, Decoded(best, Collated(), 0), remembered=2)
+    outcomes = [[Outcome(piece, draft)]]
     translator.pipeline._remember([session], outcomes)
     assert cache.ids.tolist() == [5, 6]
     assert cache.keys.flatten().tolist() == [6.0, 8.0]  # (8 + 4) / 2
@@ -1128,9 +1132,11 @@ def test_the_keys_of_what_is_retrieved_are_asked_for_once(
 
 def test_keys_are_those_of_each_pair_alone_and_the_oldest_are_forgotten(folder: Path) -> None:
     translator = Translator.load(folder)
-    store = PairKeyStore(translator.backbone, translator.vocab, 50, positions_kept=80)
+    store = PairKeyStore(translator.pipeline.backbone, translator.vocab, 50, positions_kept=80)
     together = store.keys_of([PAIRS[:3], [], PAIRS[2:]])
-    alone = PairKeyStore(translator.backbone, translator.vocab, 50).keys_of([PAIRS[3:4]])[0][0]
+    alone = PairKeyStore(translator.pipeline.backbone, translator.vocab, 50).keys_of([PAIRS[3:4]])[
+        0
+    ][0]
     assert [len(keys) for keys in together] == [3, 0, 4]
     torch.testing.assert_close(together[2][1].contexts, alone.contexts, atol=1e-5, rtol=0)
     torch.testing.assert_close(together[2][1].hiddens, alone.hiddens, atol=1e-5, rtol=0)

@@ -43,7 +43,7 @@ def test_it_reads_its_own_memories_alone(folder: Path) -> None:
         translator, translator.pipeline.lookup.retriever.indexes, [Trust(9)], translator.settings
     )
     assert less.translate([PAIRS[0][0]])[0].origin == "model"
-    assert none.tally is translator.tally and none.backbone is translator.backbone
+    assert none.tally is translator.tally and none.pipeline.backbone is translator.pipeline.backbone
 
 
 def test_what_one_confirms_the_other_does_not_read(folder: Path) -> None:

@@ -108,7 +108,9 @@ def test_keys_are_kept_once_whoever_computes_them(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     translator = Translator.load(folder / "model")
-    store, other_store = (PairKeyStore(translator.backbone, translator.vocab, 50) for _ in range(2))
+    store, other_store = (
+        PairKeyStore(translator.pipeline.backbone, translator.vocab, 50) for _ in range(2)
+    )
     expected = other_store.keys_of([PAIRS])[0]
 
     def slowly(*arguments: Any) -> list[PairKeys]:

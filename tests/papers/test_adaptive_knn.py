@@ -107,7 +107,7 @@ def test_beside_pairs_the_words_are_mixed_into_what_these_gave(
         said = [
             step(
                 decoder.layers,
-                translator.backbone,
+                translator.pipeline.backbone,
                 torch.tensor([5]),
                 hidden,
                 context,

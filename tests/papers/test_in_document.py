@@ -52,7 +52,7 @@ def scores(found: list[Translation]) -> list[float]:
 
 def test_every_segment_is_read_with_those_before_it(folder: Path) -> None:
     made = translator(folder)
-    backbone, vocab = made.backbone, made.vocab
+    backbone, vocab = made.pipeline.backbone, made.vocab
     found = made.translate(TEXTS)
     for at, one in enumerate(found):
         before = [vocab.encode(text) for text in TEXTS[max(0, at - backbone.previous) : at]]
@@ -68,7 +68,7 @@ def test_every_segment_is_read_with_those_before_it(folder: Path) -> None:
     alone = [made.translate([text])[0].score for text in TEXTS]
     plain = translator(folder, context=False)
     assert scores(plain.translate(TEXTS)) == pytest.approx(alone, abs=1e-5)
-    assert plain.model_hash != made.model_hash and plain.backbone.previous == 0
+    assert plain.model_hash != made.model_hash and plain.pipeline.backbone.previous == 0
     assert found[0].score == pytest.approx(alone[0], abs=1e-5)
     assert all(
         abs(one.score - other) > 1e-4 for one, other in zip(found[1:], alone[1:], strict=True)
@@ -119,7 +119,7 @@ def test_a_service_s_request_is_a_document(folder: Path) -> None:
 
 def test_all_around_is_read_after_a_first_pass(tmp_path: Path) -> None:
     made = translator(write_reading_model(tmp_path / "model", "around", std=0.1))
-    backbone, vocab = made.backbone, made.vocab
+    backbone, vocab = made.pipeline.backbone, made.vocab
     assert isinstance(backbone, InDocument)
     plain = translator(tmp_path / "model", context=False)
     first = plain.translate(TEXTS)

@@ -120,7 +120,7 @@ def test_probabilities_sum_to_one_and_rows_do_not_see_each_other(
         state: Collated | LayerInputs = Collated(search=query)
         for _ in range(2):
             inputs = prev[rows], hidden[rows], context[rows]
-            log_probs, state, _ = step(memories, translator.backbone, *inputs, state, mode)
+            log_probs, state, _ = step(memories, translator.pipeline.backbone, *inputs, state, mode)
         return log_probs
 
     with torch.inference_mode():

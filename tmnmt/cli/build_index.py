@@ -115,7 +115,7 @@ def _model_for(folder: Path, index: str, languages: tuple[str, str]) -> Model:
         )
     model = load_on(folder, "cpu")
     languages_of(model, *languages)
-    if (mode := default_mode(load_layers(model, "cpu"))) != "nearest":
+    if (mode := default_mode(load_layers(model, "cpu"), model)) != "nearest":
         raise UsageError(
             f"{folder}: this model translates in mode {mode}, which reads no calibration; leave "
             "out --model"

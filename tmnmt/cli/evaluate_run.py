@@ -125,10 +125,10 @@ def _run_standard(
     _check_there([subject.model, *subject.test, *([memory] if memory is not None else [])])
 
     from tmnmt.engine.loading import load_layers
+    from tmnmt.engine.settings import served_modes
     from tmnmt.eval.recipe import narrowed
     from tmnmt.eval.run import Run
     from tmnmt.eval.standard_recipe import standard_recipe
-    from tmnmt.layers.combine import MemoryLayers
     from tmnmt.models.folder import load_model
 
     _prepare(threads)
@@ -139,7 +139,7 @@ def _run_standard(
         subject.memory,
         subject.test,
         (loaded.config["src_lang"], loaded.config["tgt_lang"]),
-        (layers or MemoryLayers()).modes,
+        served_modes(layers, loaded),
         layers is not None and layers.cache is not None,
         subject.columns,
         subject.allow_leaks,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -127,10 +128,8 @@ def numbers(translation: Translation) -> str:
     """Origins counted and the mean gates."""
     tokens = translation.tokens
     origins = Counter(token.origin for token in tokens)
-    parts = [
-        f"score {translation.score:.3f}",
-        ", ".join(f"{count} {name}" for name, count in origins.most_common()),
-    ]
+    parts = [] if math.isnan(translation.score) else [f"score {translation.score:.3f}"]
+    parts.append(", ".join(f"{count} {name}" for name, count in origins.most_common()))
     parts += [f"{name} gate {mean:.2f} on average" for name, mean in mean_gates(tokens).items()]
     return "; ".join(parts)
 

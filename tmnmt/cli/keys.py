@@ -132,7 +132,7 @@ def _default_mode(model: Model) -> str:
     from tmnmt.engine.loading import load_layers
     from tmnmt.engine.settings import default_mode
 
-    return default_mode(load_layers(model, "cpu"))
+    return default_mode(load_layers(model, "cpu"), model)
 
 
 def _compute_directions(index: MemoryIndex, model: Model, shard: Shard | None, device: str) -> None:

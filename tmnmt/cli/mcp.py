@@ -6,12 +6,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tmnmt.cli.options import check_server_installed
-from tmnmt.config.serving import ServedOptions
+from tmnmt.config.serving import ServedParts
 from tmnmt.errors import UsageError
 from tmnmt.progress import Progress
 
 
-def mcp(options: ServedOptions = ServedOptions()) -> None:
+def mcp(options: ServedParts = ServedParts()) -> None:
     """Give an assistant models and memories as tools, over standard input and output.
 
     The assistant starts this command itself, by the Model Context Protocol, and ends it. The tools
@@ -36,6 +36,7 @@ def mcp(options: ServedOptions = ServedOptions()) -> None:
             terms=options.terms,
             sessions=options.sessions,
             keep=options.keep,
+            hosted=options,
         )
     service.start()
     try:

@@ -26,7 +26,11 @@ OFF = "no_"  # before the name of an option, that of its --no-
 MODEL = Annotated[Path, typer.Option("--model", help="Model folder.")]
 MODEL_OR_NONE = Annotated[
     Path | None,
-    typer.Option("--model", metavar="FOLDER", help="The model; none: matches of the memory alone."),
+    typer.Option(
+        "--model",
+        metavar="FOLDER",
+        help="Model, or openai:URL#NAME; none: the memory alone.",
+    ),
 ]
 MEMORIES = Annotated[
     list[str] | None,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 from collections import Counter
 from collections.abc import Sequence
 from html import escape
@@ -259,7 +260,7 @@ def _numbers(translation: Translation) -> str:
         return ORIGIN_TITLES[translation.origin]
     tokens = translation.tokens
     origins = Counter(token.origin for token in tokens)
-    numbers = [f"score {translation.score:.3f}"]
+    numbers = [] if math.isnan(translation.score) else [f"score {translation.score:.3f}"]
     numbers += [
         f"{origins[name]} of {quantity(len(tokens), 'subword')} {description}"
         for name, description in LEGEND.items()

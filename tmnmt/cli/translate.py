@@ -110,6 +110,7 @@ def _translate(arguments: TranslateArguments) -> None:
     arguments = replace(arguments, confirming=work.options)
     arguments.check()
     todo = arguments.files()
+    arguments = arguments.with_languages(todo)
     arguments.check_pairs()
     arguments.check_written(goes_on=bool(todo))
     texts = [] if todo else arguments.texts()

@@ -4,7 +4,7 @@ anything is loaded."""
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -211,11 +211,21 @@ class TranslateArguments:
         if (output.json or output.explain) and output.file is not None and output.file.is_dir():
             raise UsageError("--json and --explain are written to one file, not a folder")
 
+    def with_languages(self, todo: Sequence[Job]) -> TranslateArguments:
+        """The same, where a base that is named by an address has the languages of what it reads."""
+        from tmnmt.models.addresses import is_address, with_languages
+
+        if self.model is None or not is_address(self.model):
+            return self
+        languages = self._languages([job.file for job in todo])
+        return replace(self, model=with_languages(self.model, *languages))
+
     def _languages(self, files: Sequence[TranslatableFile]) -> tuple[str, str]:
         if self.model is not None:
             from tmnmt.models.folder import languages_in
 
-            return languages_in(self.model)
+            if all(languages := languages_in(self.model)):
+                return languages
         from tmnmt.cli.memory_languages import languages_of
 
         return languages_of(self.memory, (self.options.src_lang, self.options.tgt_lang), files)

@@ -99,11 +99,13 @@ class Placed(Text):
 
     previous: the text before it; "" where there is none.
     next: the text behind it; "" where there is none.
-    id: its name in the file; "" where it has none."""
+    id: its name in the file; "" where it has none.
+    note: what the file says of it for translators; "" where that is nothing."""
 
     previous: str = ""
     next: str = ""
     id: str = ""
+    note: str = ""
 
 
 Source = str | Text  # what is to be translated: a plain text, or one with codes

@@ -15,6 +15,7 @@ from tmnmt.config.bounds import (
     Bound,
     Choices,
     Help,
+    Location,
     ShareBelowOne,
     is_date,
     is_pattern,
@@ -331,8 +332,7 @@ class Decoding(Options):
         str | None,
         Choices(MODES),
         Help(
-            "How the memory is read: {choices}; not given, copy where "
-            "the model has learned it, else nearest.",
+            "How the memory is read: {choices}; not given, copy if it was learned, else nearest.",
             metavar="MODE",
             everyday=True,
         ),
@@ -411,6 +411,48 @@ class Decoding(Options):
 
 
 @dataclass(frozen=True)
+class HostedBase(Options):
+    """What a base behind an address is told, and how it is asked."""
+
+    title = "A base behind an address"
+    prompt: Annotated[
+        str | Path | None,
+        Location(),
+        Help(
+            "Template of what the base is told; not given, that which tmnmt prompt prints.",
+            metavar="FILE",
+        ),
+    ] = None
+    prompt_tokens: Annotated[
+        int,
+        whole(100, 1_000_000),
+        Help("Tokens of a prompt at most, the text itself aside; three bytes count as one."),
+    ] = 2000
+    last_pairs: Annotated[
+        int, whole(0, 1000), Help("Pairs confirmed last in the document that a prompt has.")
+    ] = 5
+    key_file: Annotated[
+        str | Path | None,
+        Location(),
+        Help("File with the key of the address; not given, TMNMT_API_KEY.", metavar="FILE"),
+    ] = None
+    requests: Annotated[int, whole(1, 64), Help("Requests that wait for an answer at a time.")] = 4
+    request_seconds: Annotated[
+        int, whole(1, 3600), Help("That a segment may take, with all that is tried again.")
+    ] = 120
+    keep_answers: Annotated[
+        bool, Help("Keep answers on this machine, and take them for the same prompt.")
+    ] = True
+    plain_http: Annotated[
+        bool, Help("Allow http: to another machine, where others on the way can read all.")
+    ] = False
+
+
+# those of them that no translation depends on
+REQUESTING = ("key_file", "requests", "request_seconds", "keep_answers", "plain_http")
+
+
+@dataclass(frozen=True)
 class Terms(Options):
     """Words whose translation is given."""
 
@@ -459,7 +501,7 @@ class Runtime(Options):
 
 
 @dataclass(frozen=True)
-class ModelOptions(Penalties, Neighbours, SessionOptions, Selection, Search, Decoding):
+class ModelOptions(Penalties, Neighbours, SessionOptions, Selection, Search, HostedBase, Decoding):
     """How a model writes and what it reads, whatever its memories and terms are."""
 
 

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from tmnmt.config.bounds import Fixed, Help, Location, at_least, whole
 from tmnmt.config.option import Options
-from tmnmt.config.options import MEMORY_PLACES, Keep, Threads
+from tmnmt.config.options import MEMORY_PLACES, HostedBase, Keep, Threads
 
 Places = tuple[str, ...]
 KeysFile = Annotated[
@@ -32,7 +32,8 @@ class ServedOptions(Options):
         Places,
         Location(),
         Help(
-            "A model; may be repeated; not given: memories alone are looked up in.",
+            "A model, or openai:URL#NAME@en-fr; may be repeated; not given: memories alone are "
+            "looked up in.",
             metavar="FOLDER",
             everyday=True,
         ),
@@ -69,6 +70,11 @@ class ServedOptions(Options):
     ] = None
     keep: Keep = None
     threads: Threads = None
+
+
+@dataclass(frozen=True)
+class ServedParts(HostedBase, ServedOptions):
+    """What is served, with how bases behind an address are asked."""
 
 
 @dataclass(frozen=True)
@@ -147,5 +153,5 @@ class RequestLimits(Options):
 
 
 @dataclass(frozen=True)
-class ServerOptions(RequestLimits, ListeningOptions, ServedOptions):
+class ServerOptions(RequestLimits, ListeningOptions, ServedParts):
     """All that a server is told."""

@@ -132,6 +132,7 @@ def join(text: str, parts: Sequence[Translated]) -> Translation:
         origin,
         low,
         unknown,
+        user_checks=tuple(dict.fromkeys(check for part, _ in parts for check in part.user_checks)),
         others=rest,
         words=tuple(word for part, _ in parts for word in part.words),
         confidence=min((p.confidence for p, _ in parts if p.confidence is not None), default=None),

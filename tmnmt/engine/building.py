@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 from tmnmt.engine.compute_lock import ComputeLock
-from tmnmt.engine.decoder import Decoder
 from tmnmt.engine.extension import Extensions, make_extensions, with_extensions
-from tmnmt.engine.links import Linker
 from tmnmt.engine.lookup import Lookup
 from tmnmt.engine.pipeline import Pipeline
-from tmnmt.engine.postprocess import Postprocessor
 from tmnmt.engine.preparation import Preparation
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.run_statistics import Tally
-from tmnmt.engine.settings import Settings, check, shortlist_of, whole_memory_of
+from tmnmt.engine.settings import Settings, check
+from tmnmt.engine.writer import WRITERS
 from tmnmt.filters import Filters
 from tmnmt.filters.contract import Reader
-from tmnmt.index.base import Index, is_in_folder
+from tmnmt.index.base import Index
 from tmnmt.index.match_value import Trust
-from tmnmt.keys.compute import header_of, longest, longest_whole, precomputed
-from tmnmt.keys.layout import DIRECTIONS, PAIRS
-from tmnmt.keys.pair_keys import PairKeyStore
+from tmnmt.keys.compute import longest, longest_whole
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.reach import STANDARD, Reaches, reaches_of
 from tmnmt.models.folder import Model
-
-DOUBTFUL = 0.5  # times the low score: below it, a heading is read in two ways; chosen on dev
 
 
 def build_pipeline(
@@ -63,60 +56,40 @@ def build_pipeline(
     Raises UsageError for settings that the model cannot serve."""
     model = replace(model.reading(settings), products=settings.precision)
     check(settings, layers, model)
-    if settings.mode != "off":
-        layers = layers or MemoryLayers()
     tally, lock = tally or Tally(), lock or ComputeLock()
-    backbone, vocab, src_lang = model.decoding, model.vocab, model.config["src_lang"]
-    keys = _pair_keys(model, indexes, settings, device)
-    lengths = longest(model), longest_whole(model)
-    low_score = model.config.get("low_score", -math.inf)
+    vocab, languages = model.vocab, (model.config["src_lang"], model.config["tgt_lang"])
     extensions = make_extensions(model) if extensions is None else extensions
+    make_writer = WRITERS[model.backbone.writer]
+    writer = make_writer(model, layers, indexes, settings, device, tally, extensions)
+    lengths = longest(model), longest_whole(model)
     retriever = _retriever(indexes, trust, settings)
     memory_reaches = reaches or _reaches(indexes, settings, model.states_hash)
-    lookup = Lookup(retriever, keys, vocab, settings, *lengths, tally, memory_reaches)
-    tgt_lang = model.config["tgt_lang"]
-    reader = Reader(
-        vocab,
-        src_lang,
-        settings.keep_finders,
-        tgt_lang=tgt_lang,
-        typography=settings.typeset_in(tgt_lang),
-    )
-    filters = Filters(reader)
+    lookup = Lookup(retriever, writer.keys, vocab, settings, *lengths, tally, memory_reaches)
+    filters = Filters(_reader(model, settings))
+    previous = model.backbone.previous
     return Pipeline(
         settings=settings,
-        languages=(src_lang, tgt_lang),
+        languages=languages,
         vocab=vocab,
-        backbone=backbone,
-        layers=layers,
-        keys=keys,
         lookup=lookup,
-        preparation=Preparation(vocab, filters, lengths[0], lookup, lock, tally, backbone.previous),
-        decoder=Decoder(
-            backbone=backbone,
-            layers=layers,
-            settings=settings,
-            device=device,
-            tally=tally,
-            linker=Linker(backbone, vocab, device),
-            vocab=vocab,
-            src_lang=src_lang,
-            shortlist=shortlist_of(settings, model),
-            extensions=extensions,
-            whole_memory=whole_memory_of(settings, model, indexes, device),
-            doubtful=DOUBTFUL * low_score,
-        ),
-        postprocessor=Postprocessor(
-            backbone=backbone,
-            vocab=vocab,
-            extensions=extensions,
-            low_score=low_score,
-            nbest=settings.nbest,
-        ),
+        preparation=Preparation(vocab, filters, lengths[0], lookup, lock, tally, previous),
+        writer=writer,
         states_hash=model.states_hash,
         copied=filters.copied,
         tally=tally,
         lock=lock,
+    )
+
+
+def _reader(model: Model, settings: Settings) -> Reader:
+    """What the filters may know of who reads."""
+    tgt_lang = model.config["tgt_lang"]
+    return Reader(
+        model.vocab if model.vocab.is_learned else None,
+        model.config["src_lang"],
+        settings.keep_finders,
+        tgt_lang=tgt_lang,
+        typography=settings.typeset_in(tgt_lang),
     )
 
 
@@ -148,8 +121,7 @@ def restricted_pipeline(
         settings=settings,
         lookup=lookup,
         preparation=pipeline.preparation.with_lookup(lookup),
-        decoder=replace(pipeline.decoder, settings=settings, extensions=extensions),
-        postprocessor=replace(pipeline.postprocessor, extensions=extensions, nbest=settings.nbest),
+        writer=pipeline.writer.restricted(settings, extensions),
     )
 
 
@@ -168,27 +140,3 @@ def _retriever(indexes: Sequence[Index], trust: Sequence[Trust], settings: Setti
 def _reaches(indexes: Sequence[Index], settings: Settings, states_hash: str) -> Reaches:
     """How the nearest positions of these memories are read."""
     return reaches_of(indexes, states_hash) if settings.mode == "nearest" else STANDARD
-
-
-def _pair_keys(
-    model: Model, indexes: Sequence[Index], settings: Settings, device: str
-) -> PairKeyStore:
-    """The store of pair keys. It reads them where `tmnmt keys` has computed them, and computes the
-    others at need."""
-    reads_directions = settings.mode == "nearest"
-    header = header_of(model, DIRECTIONS if reads_directions else PAIRS)
-    files = [
-        keys
-        for index in indexes
-        if is_in_folder(index) and (keys := precomputed(index.folder, header))
-    ]
-    return PairKeyStore(
-        model.decoding,
-        model.vocab,
-        header.max_subwords,
-        device=device,
-        precomputed=files,
-        directions=reads_directions,
-        model=header,
-        forcing=lambda: model.for_directions,
-    )

@@ -4,16 +4,15 @@ search has found."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
 
 from tmnmt.engine.barred_words import BarredWords
 from tmnmt.engine.beam_search import DecoderTrace, Hypothesis, SearchSettings, beam_search
-from tmnmt.engine.confirmed import Confirmed
 from tmnmt.engine.extension import Extension, Extensions, SearchResults
 from tmnmt.engine.links import Linker
 from tmnmt.engine.patches import Dictation, Patcher
@@ -21,31 +20,18 @@ from tmnmt.engine.piece import NO_MATCHES, Piece
 from tmnmt.engine.replays import Pair, replayed
 from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.settings import Settings, WholeMemory
+from tmnmt.engine.writer import DocumentMemory
 from tmnmt.filters.contract import Reading
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.keys.pair_keys import padded
 from tmnmt.layers.collated import collate
 from tmnmt.layers.combine import LayerInputs, MemoryLayers
-from tmnmt.layers.contract import Collated, Histories, MemorySearch
+from tmnmt.layers.contract import Collated, MemorySearch
 from tmnmt.layers.reach import SentenceReach
 from tmnmt.models.base import Backbone, Encoded, StepRecord, SurroundingText, noted_along
 from tmnmt.models.shortlist import Shortlist
 from tmnmt.text import match_tokens
 from tmnmt.vocab import EOS, UNK, Vocabulary
-
-
-class DocumentMemory(Protocol):
-    """What is remembered of a document: what the memory layers keep of it, what was confirmed in
-    it, and what every extension has learnt in it, by the name of the extension."""
-
-    @property
-    def histories(self) -> Histories: ...
-
-    @property
-    def confirmed(self) -> Confirmed: ...
-
-    @property
-    def knowledge(self) -> Mapping[str, Any]: ...
 
 
 class Decoded(NamedTuple):

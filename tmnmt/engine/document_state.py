@@ -65,6 +65,15 @@ class DocumentState:
         ""."""
         return self.done[-1].src if self.done else "", ""
 
+    def last_pairs(self, count: int) -> list[tuple[str, str]]:
+        """The pairs that were confirmed last since the document began, the latest one last.
+
+        count: how many pairs are given at most."""
+        begin = max((i for i, entry in enumerate(self.done, 1) if not entry.src), default=0)
+        pairs = [] if begin else [*self.background]
+        pairs += [(entry.src, entry.tgt) for entry in self.done[begin:] if entry.tgt]
+        return pairs[-count:] if count else []
+
     def restore(self, path: Path) -> None:
         """Takes over what `Session.save` has written.
 

@@ -4,6 +4,7 @@ The pipeline calls every extension at these points, and knows nothing else of it
 
     incomplete    behind the search: which translations of a batch lack something
     revise        these are written once more
+    wordings      what a base that writes whole texts, and is not revised, is told of a piece
     annotate      more is said of the translation of a piece
     check         what is wrong in a finished translation, or in one that is confirmed
     questions     what a person has to decide in a finished translation
@@ -125,6 +126,14 @@ class Extension:
         translation: the translation.
         decoded: what was decoded; None for a translation that is taken from a memory."""
         return translation
+
+    def wordings(self, piece: Piece, knowledge: Any) -> Sequence[tuple[str, Sequence[str]]]:
+        """What a base that writes whole texts is told of a piece: words of it, each with the words
+        that its translation is to have for them.
+
+        piece: the piece.
+        knowledge: what was learnt in its document; None for nothing."""
+        return ()
 
     def check(self, src: str, tgt: str) -> list[Check]:
         """What is wrong in a translation.

@@ -87,6 +87,11 @@ def languages_of(model: Model, src_lang: str | None, tgt_lang: str | None) -> tu
 
     Raises UsageError where the model has other languages. Regions do not count."""
     model_languages = model.config["src_lang"], model.config["tgt_lang"]
+    if not all(model_languages):
+        raise UsageError(
+            f"{model.folder}: nothing says its languages: name them, --src-lang and --tgt-lang, or "
+            "at the end of the address, as in @en-fr"
+        )
     languages = src_lang or model_languages[0], tgt_lang or model_languages[1]
     if [*map(primary, languages)] != [*map(primary, model_languages)]:
         raise UsageError(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -20,26 +21,31 @@ from tmnmt.codes.form import Copied
 from tmnmt.codes.record import Beside, Source, plain_of
 from tmnmt.engine.assembly import Assembly, Translated, join_parts
 from tmnmt.engine.compute_lock import ComputeLock
-from tmnmt.engine.decoder import Decoded, Decoder, DocumentMemory
 from tmnmt.engine.extension import Extensions, check_all
 from tmnmt.engine.full_match import copy_match
 from tmnmt.engine.links import LINKED_AT_ONCE
 from tmnmt.engine.lookup import Lookup
 from tmnmt.engine.piece import NO_MATCHES, Piece, Preceding
 from tmnmt.engine.placement import Placement
-from tmnmt.engine.postprocess import Postprocessor
 from tmnmt.engine.preparation import Preparation
 from tmnmt.engine.replays import replay_checks
 from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.source_segment import SourceSegment
 from tmnmt.engine.splitting import retried_parts, split_texts
-from tmnmt.keys.pair_keys import Pair, PairKeys, PairKeyStore
-from tmnmt.layers.combine import MemoryLayers
+from tmnmt.engine.writer import DocumentMemory, Draft, Writer
+from tmnmt.errors import UsageError
+from tmnmt.keys.pair_keys import Pair, PairKeys
 from tmnmt.layers.contract import Histories
-from tmnmt.models.base import Backbone
 from tmnmt.segments import Match, Translation
 from tmnmt.vocab import Vocabulary
+
+if TYPE_CHECKING:
+    from tmnmt.engine.beam_writer import BeamWriter
+    from tmnmt.engine.decoder import Decoder
+    from tmnmt.keys.pair_keys import PairKeyStore
+    from tmnmt.layers.combine import MemoryLayers
+    from tmnmt.models.base import Backbone
 
 CHECKED_ORIGINS = ("model", "memory", "adapted", "fuzzy")  # of translations that extensions check
 WAITING_AT_MOST = 8  # batches, at most, that wait for the places of their codes
@@ -47,15 +53,15 @@ WAITING_AT_MOST = 8  # batches, at most, that wait for the places of their codes
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a piece, or of a part of it. It has neither a hypothesis nor a match where
+    """What became of a piece, or of a part of it. It has neither a draft nor a match where
     another piece stands for it.
 
     piece: the piece.
-    decoded: what the model has decoded; None where a match is taken.
-    match: the match whose target is taken as it stands; None where the model has decoded."""
+    draft: what the base has written; None where a match is taken.
+    match: the match whose target is taken as it stands; None where the base has written."""
 
     piece: Piece
-    decoded: Decoded | None = None
+    draft: Draft | None = None
     match: Match | None = None
 
 
@@ -66,13 +72,9 @@ class Pipeline:
     settings: how to translate.
     languages: the codes of the source and the target language.
     vocab: the vocabulary.
-    backbone: the base as it decodes.
-    layers: its memory layers; None where it has none.
-    keys: the keys of pairs.
     lookup: asks the memories.
     preparation: makes pieces of segments.
-    decoder: makes hypotheses of pieces.
-    postprocessor: makes translations of hypotheses.
+    writer: makes translations of pieces.
     states_hash: names what pair keys and slots are bound to.
     copied: finds what is copied as it stands.
     tally: what the counts are added to.
@@ -81,13 +83,9 @@ class Pipeline:
     settings: Settings
     languages: tuple[str, str]
     vocab: Vocabulary
-    backbone: Backbone
-    layers: MemoryLayers | None
-    keys: PairKeyStore
     lookup: Lookup
     preparation: Preparation
-    decoder: Decoder
-    postprocessor: Postprocessor
+    writer: Writer[Any]
     states_hash: str
     copied: Copied
     tally: Tally
@@ -96,7 +94,41 @@ class Pipeline:
     @property
     def extensions(self) -> Extensions:
         """The features on the way of a sentence, by name."""
-        return self.decoder.extensions
+        return self.writer.extensions
+
+    @property
+    def layers(self) -> MemoryLayers | None:
+        """The memory layers of the model; None where it has none."""
+        return self.writer.layers
+
+    @property
+    def keys(self) -> PairKeyStore:
+        """The keys of pairs."""
+        return self.writer.keys
+
+    @property
+    def search(self) -> BeamWriter:
+        """The search of a base that shows its states.
+
+        Raises UsageError where the base writes whole texts."""
+        from tmnmt.engine.beam_writer import BeamWriter
+
+        if not isinstance(self.writer, BeamWriter):
+            raise UsageError(
+                "this base writes whole texts and shows no states, and what is wanted reads them: "
+                "take a model folder"
+            )
+        return self.writer
+
+    @property
+    def backbone(self) -> Backbone:
+        """The base as it decodes, where it shows its states, as `search` says."""
+        return self.search.backbone
+
+    @property
+    def decoder(self) -> Decoder:
+        """What makes hypotheses of pieces, where the base shows its states, as `search` says."""
+        return self.search.decoder
 
     def passage(self, on_complete: Callable[[], None] = lambda: None) -> Passage:
         """Opens a passage for the segments of one caller.
@@ -157,10 +189,10 @@ class Pipeline:
         parts = {row: self._texts(pieces[row]) if not is_split else [] for row in rows}
         rows = [row for row in rows if not parts[row]]
         sources, contexts = [pieces[row] for row in rows], [documents[row] for row in rows]
-        translations = self.decoder.decoded(sources, contexts, explain) if rows else []
-        for row, piece, translation in zip(rows, sources, translations, strict=True):
-            parts[row] = self._retried(piece, translation)
-            results[row] = Outcome(piece, translation)
+        drafts = self.writer.written(sources, contexts, explain) if rows else []
+        for row, piece, draft in zip(rows, sources, drafts, strict=True):
+            parts[row] = self._retried(piece, draft)
+            results[row] = Outcome(piece, draft)
         of_parts = iter(self._outcomes_of_parts(parts, documents, explain))
         return [
             [part_outcome for _ in parts.get(row, []) for part_outcome in next(of_parts)]
@@ -200,16 +232,16 @@ class Pipeline:
     def _texts(self, piece: Piece) -> list[Piece]:
         """The texts as which a piece is translated; none where it is translated as it is, or where
         the model reads whole documents."""
-        if self.backbone.reads_around:
+        if self.writer.reads_around:
             return []
         return split_texts(piece, self.vocab, self.preparation.longest)
 
-    def _retried(self, piece: Piece, decoded: Decoded) -> list[Piece]:
+    def _retried(self, piece: Piece, draft: Draft) -> list[Piece]:
         """The sentences that are translated again, because what the model wrote has fewer; none
         where it stands."""
-        if not self.settings.lost_sentences or self.backbone.reads_around:
+        if not self.settings.lost_sentences or self.writer.reads_around:
             return []
-        return retried_parts(piece, self.vocab.decode(decoded.best.ids), self.vocab)
+        return retried_parts(piece, draft.text, self.vocab)
 
     def merged(
         self, pieces: Sequence[Piece], outcomes: Sequence[Sequence[Outcome]], explain: bool
@@ -228,18 +260,18 @@ class Pipeline:
     def _translated(self, outcome: Outcome, explain: bool) -> Translated:
         """The translation of a piece, which its segment has from now on, and its length."""
         piece, source = outcome.piece, outcome.piece.segment.source
-        if outcome.decoded is not None:
-            best = outcome.decoded.best
-            translation = self.postprocessor.translation(piece, outcome.decoded)
-            length = len(best.ids) + best.finished
+        if outcome.draft is not None:
+            translation = self.writer.translation(piece, outcome.draft)
+            length = outcome.draft.length
         elif outcome.match is not None:
             source.use_match(outcome.match)
             translation = copy_match(piece.text, outcome.match, piece.matches, self.vocab, explain)
-            translation = self.postprocessor.annotated(translation)
+            translation = self.writer.annotated(translation)
             length = len(self.vocab.encode(translation.tgt)) + 1
         else:
             return Translation(piece.text, "", 0.0), 0
-        source.add(piece.number, piece.model_text, translation, piece.is_whole)
+        links = outcome.draft.links(translation.tgt) if outcome.draft is not None else None
+        source.add(piece.number, piece.model_text, translation, piece.is_whole, links)
         return translation, length
 
     def link(self, segments: Sequence[Placement]) -> None:
@@ -247,7 +279,7 @@ class Pipeline:
 
         segments: the segments."""
         with self.lock, self.tally.timed("links"):
-            self.decoder.linker.link(segments)
+            self.writer.link(segments)
 
     def checked(self, translation: Translation) -> Translation:
         """A finished translation, with what the extensions find wrong in it, what it lacks of what
@@ -256,6 +288,7 @@ class Pipeline:
         translation: the translation."""
         src, tgt = translation.src, translation.tgt
         checks = [
+            *translation.user_checks,
             *check_preserved(src, tgt, self.copied),
             *replay_checks(translation, self.languages[0]),
         ]
@@ -297,31 +330,21 @@ class Pipeline:
 
     def new_histories(self) -> Histories:
         """What the memory layers keep of a document that begins."""
-        if self.layers is None:
-            return {}
-        return self.layers.new_histories(self.settings, self.backbone, self.decoder.device)
+        return self.writer.new_histories(self.settings)
 
     def _remember(
         self, documents: Sequence[DocumentMemory], outcomes: Sequence[Sequence[Outcome]]
     ) -> None:
-        """Writes what was translated to what is kept of documents, where that learns from it.
-        Of several hypotheses the best is written last, so that it counts most (OURS: the paper does
-        not say)."""
+        """Writes what was translated to what is kept of documents, where that learns from it."""
         if not self.settings.remembers:
             return
         for document, of_piece in zip(documents, outcomes, strict=True):
             for outcome in of_piece:
-                if outcome.decoded is not None:
-                    self._remember_decoded(document.histories, outcome.decoded)
+                if outcome.draft is not None:
+                    for keys in outcome.draft.states():
+                        self.write_keys(document.histories, keys)
                 elif outcome.match is not None:
                     self._remember_match(document.histories, outcome.piece, outcome.match)
-
-    def _remember_decoded(self, histories: Histories, decoded: Decoded) -> None:
-        alternatives = decoded.best.alternatives[: self.settings.cache_best - 1]
-        for hypothesis in (*reversed(alternatives), decoded.best):
-            if hypothesis.contexts is not None and hypothesis.hiddens is not None:
-                ids = torch.tensor(hypothesis.ids)
-                self.write_keys(histories, PairKeys(hypothesis.contexts, hypothesis.hiddens, ids))
 
     def _remember_match(self, histories: Histories, piece: Piece, match: Match) -> None:
         """Writes a match that is taken as it stands, or adapted, to what is kept of a document."""

@@ -101,17 +101,25 @@ class Placement:
         is_whole = sorted(code.markup for code in placed.codes) == texts
         return placed if is_whole else None
 
-    def add(self, number: int, model_text: str, translation: Translation, is_whole: bool) -> None:
+    def add(
+        self,
+        number: int,
+        model_text: str,
+        translation: Translation,
+        is_whole: bool,
+        links: Array | None = None,
+    ) -> None:
         """Takes the translation of a piece. It does not count where a target was taken for the
         whole segment.
 
         number: the number of the piece.
         model_text: what the model has read of the piece.
         translation: the translation of the piece.
-        is_whole: whether the piece is all of the segment."""
+        is_whole: whether the piece is all of the segment.
+        links: the links of its words, where they are known."""
         if self._is_taken:
             return
-        self._pieces[number] = _Piece(model_text, translation.tgt)
+        self._pieces[number] = _Piece(model_text, translation.tgt, links)
         if is_whole:
             self.is_copied = translation.tgt == model_text
             self.whole_target = self._source if self.is_copied else self._borrowed(translation)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Protocol
 
 from tmnmt.codes.placeholders import Finder, by_pattern
-from tmnmt.config.options import MODES, ModelOptions, Penalties, Selection
+from tmnmt.config.option import changed
+from tmnmt.config.options import MODES, HostedBase, ModelOptions, Penalties, Selection
 from tmnmt.errors import UsageError
 from tmnmt.index.base import Index
 from tmnmt.layers.combine import MemoryLayers
@@ -17,6 +18,12 @@ from tmnmt.models.folder import Model
 from tmnmt.models.shortlist import Shortlist
 from tmnmt.models.student import Student
 from tmnmt.registry import Registry
+
+# options that are of the states of a base
+OF_STATES = (
+    *("beam", "length_penalty", "nbest", "precision", "shortlist"),
+    *("cache", "cache_overwrite", "cache_best", "neighbours", "knn_adaptive"),
+)
 
 
 @dataclass(frozen=True)
@@ -103,11 +110,22 @@ def settled(options: ModelOptions, parameters: MemoryLayers | None, mode: str) -
     return with_cache if is_written else replace(with_cache, cache=0)
 
 
-def default_mode(parameters: MemoryLayers | None) -> str:
-    """The mode where the options name none: copy where the model has learned it, nearest where it
-    has learned nothing of memories, and otherwise off.
+def served_modes(parameters: MemoryLayers | None, model: Model) -> tuple[str, ...]:
+    """The modes that a model serves: its own, or else those of its memory layers.
 
-    parameters: the memory layers that the model has learned; None where it has learned none."""
+    parameters: the memory layers that the model has learned; None where it has learned none.
+    model: the model."""
+    return model.backbone.modes or (parameters or MemoryLayers()).modes
+
+
+def default_mode(parameters: MemoryLayers | None, model: Model) -> str:
+    """The mode where the options name none: the first that the base serves by itself; copy where
+    the model has learned it; nearest where it has learned nothing of memories; and otherwise off.
+
+    parameters: the memory layers that the model has learned; None where it has learned none.
+    model: the model."""
+    if model.backbone.modes:
+        return model.backbone.modes[0]
     if parameters is None:
         return "nearest"
     return "copy" if "copy" in parameters.modes else "off"
@@ -121,6 +139,7 @@ def check(settings: Settings, layers: MemoryLayers | None, model: Model) -> None
     model: the model, which the message names by its folder."""
     words = len(model.vocab)
     check_remembering(settings)
+    _check_kind(settings, model)
     if settings.cache_best > settings.beam:
         raise UsageError(
             f"cache-best is {settings.cache_best}; a beam of {settings.beam} finds that many at "
@@ -145,7 +164,7 @@ def check(settings: Settings, layers: MemoryLayers | None, model: Model) -> None
         )
     for search in SEARCHES.values():
         search.check(settings, model)
-    served = (layers or MemoryLayers()).modes
+    served = served_modes(layers, model)
     if settings.mode not in served:
         raise UsageError(
             f"{model.folder}: this model has no parameters for mode {settings.mode}; it serves "
@@ -155,6 +174,22 @@ def check(settings: Settings, layers: MemoryLayers | None, model: Model) -> None
         raise UsageError(
             f"{model.folder}: this model has no parameters for a session cache; use cache 0"
         )
+
+
+def _check_kind(settings: Settings, model: Model) -> None:
+    """Raises UsageError for an option that bases of this kind do not read."""
+    if not model.backbone.modes:
+        for option in changed(settings, HostedBase):
+            raise UsageError(
+                f"{option} is of a base behind an address, and {model.folder} is a folder"
+            )
+        return
+    defaults = Settings()
+    for name in OF_STATES:
+        if getattr(settings, name) != getattr(defaults, name):
+            raise UsageError(
+                f"--{name.replace('_', '-')} is of a model folder: {model.folder} shows no states"
+            )
 
 
 def shortlist_of(settings: Settings, model: Model) -> Shortlist | None:

@@ -21,6 +21,8 @@ from tmnmt.segments import Match, Segment, Translation
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from tmnmt.spans import Array
+
 
 class SourceSegment:
     """One segment on its way. `original` is the segment as it came. `source` is the segment as
@@ -224,15 +226,24 @@ class SourceSegment:
         has_frames = self.split is not None and not self.split.is_optional
         self.placement.take(match, is_split=has_frames)
 
-    def add(self, number: int, model_text: str, translation: Translation, is_whole: bool) -> None:
+    def add(
+        self,
+        number: int,
+        model_text: str,
+        translation: Translation,
+        is_whole: bool,
+        links: Array | None = None,
+    ) -> None:
         """Takes the translation of a piece.
 
         number: the number of the piece.
         model_text: what the model has read of the piece.
         translation: its translation.
-        is_whole: whether the piece is all of the segment."""
+        is_whole: whether the piece is all of the segment.
+        links: (T, S) how much of every target word comes from every source word, where what has
+        written the translation says so."""
         if not self.is_plain:
-            self.placement.add(number, model_text, translation, is_whole)
+            self.placement.add(number, model_text, translation, is_whole, links)
 
     def _target(self) -> Text:
         """The whole target with its codes, those that are text too."""

@@ -55,7 +55,7 @@ class Stream:
         translated, or None."""
         passage = self.pipeline.passage(self.finished)
         states = _Documents(self._new, self._in_order, self.first)
-        whole = self._in_order or self.pipeline.backbone.reads_around
+        whole = self._in_order or self.pipeline.writer.reads_around
         prepared = self.pipeline.preparation.documents(
             documents,
             passage.assembly,
@@ -89,18 +89,20 @@ class Stream:
 
         prepared: the pieces of one document, or of a part of it, after another."""
         pipeline, size = self.pipeline, self.pipeline.settings.batch
-        if pipeline.backbone.reads_around:
+        if pipeline.writer.reads_around:
             prepared = map(self._first_pass, prepared)
         if self._in_order:
             changes = self.first is not None or (self.confirms and pipeline.settings.memorises)
             return side_by_side(prepared, size, list if changes else pipeline.retrieve)
         batches = by_length(prepared, size)
-        return join_batches(batches, REVISED_TOGETHER) if pipeline.decoder.revisers else batches
+        return (
+            join_batches(batches, REVISED_TOGETHER) if pipeline.writer.batches_together else batches
+        )
 
     def _first_pass(self, pieces: Sequence[Piece]) -> list[Piece]:
         """The pieces of a document with what `Decoder.first_pass` gives them."""
         with self.pipeline.lock:
-            return self.pipeline.decoder.first_pass(pieces)
+            return self.pipeline.writer.first_pass(pieces)
 
     def _new(self) -> DocumentState:
         if self.first is not None:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from tmnmt.config.bounds import Bound, Flat, Name, Share
 from tmnmt.config.options import (
@@ -20,6 +20,7 @@ from tmnmt.eval.measures.effort import WEIGHTS
 from tmnmt.eval.measures.slices import BANDS, NONE
 from tmnmt.formats.moses import moses_pair
 from tmnmt.index.back_ends import check_address, local_path
+from tmnmt.models.addresses import is_address
 
 OWN_MEMORY = "own"  # in a system's memories: the memory of the test set
 PASTE_KEYS = ("name", "paste", "memories", "tests")
@@ -321,7 +322,8 @@ def _resolve_paths(folder: Path, recipe: Recipe) -> Recipe:
     """With every path led from `folder`."""
 
     def resolve(path: str) -> str:
-        return path if not path or local_path(path) is None else _plain(str(folder / path))
+        is_remote = not path or local_path(path) is None or is_address(path)
+        return path if is_remote else _plain(str(folder / path))
 
     return replace(
         recipe,
@@ -349,8 +351,14 @@ def _resolve_paths(folder: Path, recipe: Recipe) -> Recipe:
 
 
 def _resolve_options(options: ModelOptions, resolve: Callable[[str], str]) -> ModelOptions:
-    path = options.knn_adaptive
-    return replace(options, knn_adaptive=resolve(str(path))) if path else options
+    paths: dict[str, Any] = {name: resolve(path) for name, path in _option_paths(options).items()}
+    return replace(options, **paths) if paths else options
+
+
+def _option_paths(options: ModelOptions) -> dict[str, str]:
+    """The files that options name, by the names of these options."""
+    paths = {name: getattr(options, name) for name in ("knn_adaptive", "prompt", "key_file")}
+    return {name: str(path) for name, path in paths.items() if path}
 
 
 def _plain(path: str) -> str:
@@ -364,11 +372,12 @@ def _files(recipe: Recipe) -> Iterator[str]:
         yield from (*test.files, *([test.src] if test.src else []), *test.references)
     for model in recipe.model:
         yield from model.training
-    yield from (entry.path for entry in (*recipe.model, *recipe.memory) if local_path(entry.path))
+    places = (entry.path for entry in (*recipe.model, *recipe.memory))
+    yield from (place for place in places if local_path(place) and not is_address(place))
     yield from (
         str(path)
         for system in recipe.system
-        for path in (system.hypothesis, system.options.knn_adaptive)
+        for path in (system.hypothesis, *_option_paths(system.options).values())
         if path
     )
 

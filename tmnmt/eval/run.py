@@ -15,7 +15,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from tmnmt.config.options import Remember
+from tmnmt.config.option import options_of
+from tmnmt.config.options import REQUESTING, HostedBase, Remember
 from tmnmt.engine.loading import load_layers
 from tmnmt.engine.settings import Settings, check, settled
 from tmnmt.errors import DataError, FormatError, UsageError
@@ -37,6 +38,7 @@ from tmnmt.index.fuzzy import edit_distance, fuzzy_score
 from tmnmt.index.opening import open_memory
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.reach import Reaches, reaches_of
+from tmnmt.models.addresses import with_languages
 from tmnmt.models.folder import Model, load_model
 from tmnmt.progress import Progress
 from tmnmt.quantities import quantity
@@ -190,7 +192,9 @@ class Run:
             if not system.model:
                 continue
             if system.model not in self.models:
-                model = load_model(Path(self.recipe.path_of("model", system.model)))
+                languages = self.recipe.src_lang, self.recipe.tgt_lang
+                path = Path(self.recipe.path_of("model", system.model))
+                model = load_model(with_languages(path, *languages))
                 self.models[system.model] = model, load_layers(model, "cpu")
             if system.model not in self.training_costs:
                 folder = self.models[system.model][0].folder
@@ -469,8 +473,12 @@ class Job:
             del settings["context"]  # nothing depends on it
         if engine.mode == "nearest":
             settings["reach"] = self._reaches.by_source
-        if path := settings.get("knn_adaptive"):
-            settings["knn_adaptive"] = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
+        for name in ("knn_adaptive", "prompt"):
+            if path := settings.get(name):
+                settings[name] = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
+        of_addresses = {option.name for option in options_of(HostedBase)}
+        for name in REQUESTING if backbone.modes else of_addresses:
+            settings.pop(name, None)
         return settings
 
     @property

@@ -22,7 +22,7 @@ from typing import Any
 
 from tmnmt.durable import make_folder, write
 from tmnmt.engine.loading import languages_of, load_layers
-from tmnmt.engine.settings import default_mode
+from tmnmt.engine.settings import default_mode, served_modes
 from tmnmt.errors import DataError, UsageError
 from tmnmt.eval.calibrate import calibrate
 from tmnmt.eval.data.prepare import INDEX, MANIFEST_FILE, SAME_SOURCE, Settings, prepare
@@ -39,7 +39,6 @@ from tmnmt.formats.moses import moses_pair
 from tmnmt.index import MemoryIndex
 from tmnmt.index.embedded.manifest import MANIFEST_FILE as INDEX_MANIFEST
 from tmnmt.index.from_files import build_from_files
-from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.reach import Calibration, load_calibration, save_calibration
 from tmnmt.model_import.marian import import_marian
 from tmnmt.models.folder import Model, load_model
@@ -186,7 +185,7 @@ def calibrate_base(place: Place, base: Path) -> Calibration | None:
     None where the memory is too small for that, or the base has layers that read it."""
     model = load_model(base)
     layers = load_layers(model, "cpu")
-    if default_mode(layers) != "nearest":
+    if default_mode(layers, model) != "nearest":
         return None
     index_folder = place.split / INDEX
     if (calibration := load_calibration(index_folder, model.states_hash)) is not None:
@@ -222,7 +221,7 @@ def _run(place: Place, model: Model, test: Path, memory: Path, languages: tuple[
         str(memory),
         [test],
         languages,
-        (layers or MemoryLayers()).modes,
+        served_modes(layers, model),
         layers is not None and layers.cache is not None,
         allow_leaks=True,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import groupby
@@ -153,7 +154,7 @@ def _line(translations: Sequence[Translation], seconds: float) -> str:
     segments = [
         {
             "tgt": translation.tgt,
-            "score": translation.score,
+            "score": translation.score if math.isfinite(translation.score) else None,
             "matches": [match_record(match) for match in translation.matches],
             "tokens": [token_record(token) for token in translation.tokens],
         }

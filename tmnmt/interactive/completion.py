@@ -424,7 +424,7 @@ class PieceCompletion:
 
         best: the hypothesis, which begins as a person has typed it."""
         decoded = Decoded(best, self._collated, 0, is_typed=True)
-        translation = self._pipeline.postprocessor.translation(self.piece, decoded)
+        translation = self._pipeline.search.postprocessor.translation(self.piece, decoded)
         return translation, len(best.ids) + best.finished
 
 
@@ -459,6 +459,12 @@ class CompletionState:
         """Whether what the sentence has read may have changed."""
         is_old = time.monotonic() - self._created > FRESH
         return is_old or self._document.version != self._version
+
+    @property
+    def _continues(self) -> bool:
+        """Whether the base goes on from what was typed. One that does not has its own translation
+        suggested as long as what is typed agrees with that, and nothing otherwise."""
+        return self._pipeline.writer.continues
 
     @property
     def _capitals(self) -> bool:
@@ -517,7 +523,8 @@ class CompletionState:
     def _needs_free(self, piece: Piece) -> bool:
         source, settings = piece.segment.source, self._pipeline.settings
         return (
-            self._pipeline.full_match(piece, self._document) is not None
+            not self._continues
+            or self._pipeline.full_match(piece, self._document) is not None
             or piece.has_reading
             or source.split is not None
             or bool(source.barred(piece.model_text))
@@ -538,8 +545,9 @@ class CompletionState:
 
     def _at_work(self, prefix: str) -> tuple[PieceCompletion, Typed] | None:
         """The piece in which `prefix` ends, with what was typed of it; None where there is none."""
-        remaining = self._as_read(prefix) if self._pieces else ""
-        for _, part, is_last in self._decoders() if self._pieces else ():
+        can_go_on = bool(self._pieces) and self._continues
+        remaining = self._as_read(prefix) if can_go_on else ""
+        for _, part, is_last in self._decoders() if can_go_on else ():
             if part is None:
                 continue
             typed = self._typed(remaining)
@@ -580,6 +588,9 @@ class CompletionState:
     def _new_suggestion(self, prefix: str) -> Translation:
         if not prefix:
             return self._free()
+        if not self._continues:
+            whole = self._suggested[""]
+            return replace(whole, tgt=prefix, tgt_codes=(), user_checks=(), origin="")
         passage = self._pipeline.passage()
         (first,) = passage.open_again(self._source, [self._as_one()])
         results = list[tuple[Translation, int]]()

@@ -294,3 +294,25 @@ def padded(rows: list[list[int]], device: torch.device | str) -> torch.Tensor:
     device: where the result lies."""
     longest = max(map(len, rows))
     return torch.tensor([row + [PAD] * (longest - len(row)) for row in rows], device=device)
+
+
+class NoPairKeys(PairKeyStore):
+    """The keys of pairs for a base without states: there are none."""
+
+    def __init__(self) -> None:
+        """There is nothing to compute with."""
+        self.max_subwords = 0
+
+    def keys_of(
+        self,
+        sentences: Iterable[Iterable[Pair]],
+        segments: Mapping[Pair, Segment] = MappingProxyType({}),
+        indexes: Sequence[Index] = (),
+    ) -> list[list[PairKeys]]:
+        return [[] for _ in sentences]
+
+    def in_full(self, pairs: Iterable[Pair]) -> list[PairKeys]:
+        return []
+
+    def __len__(self) -> int:
+        return 0

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self
 
 import torch
 from torch import Tensor, nn
@@ -167,8 +167,12 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
     reach: how many times the length that it was trained on it can follow a good match: with
     positions that were never seen, a Transformer ends too soon.
     previous: how many source sentences before its own, in its document, it reads at most.
-    reads_around: whether it reads all other sentences of its document, in a second pass."""
+    reads_around: whether it reads all other sentences of its document, in a second pass.
+    writer: the name of what writes its translations, as `tmnmt.engine.writer.WRITERS` has it.
+    modes: the modes that it serves by itself; none where memory layers read for it."""
 
+    writer: ClassVar[str] = "beam search"
+    modes: ClassVar[tuple[str, ...]] = ()
     hidden_size: int
     context_size: int
     vocab_size: int

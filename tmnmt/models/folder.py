@@ -28,6 +28,7 @@ from torch import nn
 from tmnmt.config.options import Decoding
 from tmnmt.durable import make_folder, write
 from tmnmt.errors import ModelError, short_repr
+from tmnmt.models.addresses import is_address, opener_of
 from tmnmt.models.base import Backbone, Injectable
 from tmnmt.models.decoding import for_decoding
 from tmnmt.models.encoder_decoder import EncoderDecoder
@@ -197,10 +198,13 @@ def network_files() -> dict[str, str]:
 def load_model(folder: Path, device: str = "cpu") -> Model:
     """The model in a folder, in fp32 and evaluation mode.
 
-    folder: the folder.
+    folder: the folder; or an address, where a plug-in opens it (`tmnmt.models.addresses`).
     device: where it lies, such as "cpu" or "cuda:0".
 
     Raises ModelError, which says what is missing or wrong."""
+    if (opener := opener_of(folder)) is not None:
+        open_address, place = opener
+        return open_address(place)
     config = _read_config(folder)
     vocab = _read_vocabulary(folder, config)
     if config["model"].get("kind") == PIVOT:
@@ -369,12 +373,13 @@ def config_beside(path: Path) -> dict[str, Any] | None:
 
 
 def languages_in(folder: Path) -> tuple[str, str]:
-    """The codes of the languages that a model folder translates between, without loading it.
+    """The codes of the languages that a model folder translates between, without loading it; "" for
+    those that an address does not say.
 
-    folder: the folder.
+    folder: the folder, or the address.
 
     Raises ModelError where it is no model folder."""
-    config = _read_config(folder)
+    config = load_model(folder).config if is_address(folder) else _read_config(folder)
     return config["src_lang"], config["tgt_lang"]
 
 

@@ -285,7 +285,7 @@ async def models(service: Service, call: ApiRequest) -> Any:
 
 def _model(model: Model) -> dict[str, Any]:
     source, target = model.languages
-    modes = model.translator.layers.modes if model.translator.layers is not None else ("off",)
+    modes = model.translator.pipeline.writer.modes
     return {
         "name": model.name,
         "source": source.code,

@@ -248,7 +248,8 @@ class _Endpoint:
             return Refused(503, "locked", "another program writes to this memory; try again", 5)
         if isinstance(error, ServerError):
             log.error("%s: %s", self._name, error)
-            return Refused(503, "memory_away", "a memory, or the sessions, cannot be reached", 5)
+            reason = "a memory, the sessions or a base cannot be reached"
+            return Refused(503, "memory_away", reason, 5)
         frames = traceback.extract_tb(error.__traceback__)[-6:]
         location = ", ".join(
             f"{frame.filename.rpartition('/')[2]}:{frame.lineno}" for frame in frames

@@ -5,17 +5,21 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from types import MappingProxyType
 from typing import Self
 
 from tmnmt.codes.form import BY_FORM
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.extension import Extensions
+from tmnmt.engine.links import Linkable
+from tmnmt.engine.piece import Piece
 from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.run_statistics import Tally
-from tmnmt.engine.settings import settled
+from tmnmt.engine.settings import Settings, settled
+from tmnmt.engine.writer import DocumentMemory, Draft, Writer
 from tmnmt.index.base import WritableIndex
 from tmnmt.interactive.completion import CompletionCache
 from tmnmt.segments import Translation
@@ -32,6 +36,29 @@ def no_model() -> Refused:
     )
 
 
+class _NoWriter(Writer[Draft]):
+    """Writes nothing: there is no model. Raises Refused where something is to be written."""
+
+    extensions: Extensions = MappingProxyType({})
+
+    def written(
+        self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory], explain: bool = False
+    ) -> Sequence[Draft]:
+        raise no_model()
+
+    def translation(self, piece: Piece, draft: Draft) -> Translation:
+        raise no_model()
+
+    def annotated(self, translation: Translation) -> Translation:
+        return translation
+
+    def link(self, segments: Sequence[Linkable]) -> None:
+        raise no_model()
+
+    def restricted(self, settings: Settings, extensions: Extensions) -> Self:
+        return self
+
+
 class _NoPipeline(Pipeline):
     """What a document needs of a pipeline through which nothing can pass."""
 
@@ -39,16 +66,11 @@ class _NoPipeline(Pipeline):
         vars(self).update(
             settings=settled(TranslationOptions(), None, "off"),
             languages=(src_lang, tgt_lang),
-            layers=None,
+            writer=_NoWriter(),
             copied=BY_FORM,
             tally=Tally(),
             lock=ComputeLock(),
         )
-
-    @property
-    def extensions(self) -> Extensions:
-        """None: they are of what a model writes."""
-        return {}
 
 
 class MemoryPair(Translator):

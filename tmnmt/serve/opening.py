@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tmnmt.compiled.steps import prepare_decoding
-from tmnmt.config.options import TranslationOptions
-from tmnmt.config.serving import ServedOptions
+from tmnmt.config.option import options_of
+from tmnmt.config.options import HostedBase, TranslationOptions
+from tmnmt.config.serving import ServedParts
 from tmnmt.errors import UsageError
 from tmnmt.index.back_ends import prepare_search
+from tmnmt.models.addresses import name_of
 from tmnmt.progress import ReadProgress
 from tmnmt.serve.http_error import Refused
 from tmnmt.serve.keys import NAME, NAMES, Keys, check_tenants
@@ -41,7 +43,7 @@ class Parts:
 
 
 def open_parts(
-    options: ServedOptions,
+    options: ServedParts,
     waiting: int,
     progress: ReadProgress | None = None,
     previous: Parts = Parts(),
@@ -90,7 +92,7 @@ def close_memories(parts: Parts, others: Parts) -> None:
 
 
 def _check_names(folders: Sequence[Path]) -> None:
-    names = [folder.resolve().name for folder in folders]
+    names = [name_of(folder) for folder in folders]
     for number, (folder, name) in enumerate(zip(folders, names, strict=True)):
         if not NAME.fullmatch(name):
             raise UsageError(f"{folder}: {name!r} cannot be the name of a model; allowed: {NAMES}")
@@ -101,7 +103,7 @@ def _check_names(folders: Sequence[Path]) -> None:
 def _model(
     folder: Path,
     memories: Sequence[Memory],
-    options: ServedOptions,
+    options: ServedParts,
     waiting: int,
     previous: Iterable[Model],
 ) -> Model:
@@ -112,16 +114,18 @@ def _model(
     except Refused as refused:
         raise UsageError(f"{folder}: the languages of this model are unknown") from refused
     indexes = [memory.index for memory in memories if memory.serves((source, target))]
-    origin = _version(folder), options.threads, options.keep, tuple(map(id, indexes))
+    hosted = {option.name: getattr(options, option.name) for option in options_of(HostedBase)}
+    settings = options.threads, options.keep, *hosted.values()
+    origin = _version(folder), settings, tuple(map(id, indexes))
     for model in previous:
         if model.origin == origin:
             return model
-    name = folder.resolve().name
+    name = name_of(folder)
     log.info("loading the model %s", name)
     translator = Translator.load(
-        folder, indexes, TranslationOptions(keep=options.keep, threads=options.threads)
+        folder, indexes, TranslationOptions(keep=options.keep, threads=options.threads, **hosted)
     )
-    if translator.backbone.reads_around:
+    if translator.pipeline.writer.reads_around:
         raise UsageError(
             f"{folder}: its context network reads whole documents, and the server translates "
             "segment by segment; serve its base instead"

@@ -16,8 +16,6 @@ from pathlib import Path
 import uvicorn
 
 from tmnmt.allocator import keep_freed
-from tmnmt.config.serving import RequestLimits, ServedOptions
-from tmnmt.errors import UsageError
 from tmnmt.progress import ReadProgress
 from tmnmt.serve.app import application
 from tmnmt.serve.keys import Keys
@@ -66,19 +64,21 @@ def service_of(
     sessions: str | None = None,
     site: Site = Site(),
     keep: str | None = None,
+    hosted: HostedBase = HostedBase(),
 ) -> Service:
     """Everything loaded. `sessions`: the file or Redis of what outlives the process. `keep`: as
-    `Decoding.keep` has it. Raises what `opening.open_parts`, `place_of` and `storage.opened`
+    `Decoding.keep` has it. `hosted`: how bases behind an address are asked. Raises what `opening.open_parts`, `place_of` and `storage.opened`
     raise."""
     place = place_of(sessions)
     keep_freed()
-    options = ServedOptions(
+    options = ServedParts(
         model=tuple(map(str, models)),
         memory=tuple(readable),
         write_to=tuple(writable),
         terms=tuple(terms),
         threads=threads,
         keep=keep,
+        **{option.name: getattr(hosted, option.name) for option in options_of(HostedBase)},
     )
     parts = open_parts(options, limits.waiting, progress)
     if keys is not None:

@@ -734,8 +734,7 @@ def settings_of(translator: Translator, options: Mapping[str, Any]) -> Settings:
         if name in LIMITS and value > LIMITS[name]:
             raise wrong(f"option {name}: at most {LIMITS[name]}")
     settings = replace(translator.settings, **options)
-    served = translator.layers.modes if translator.layers is not None else ("off",)
-    if settings.mode not in served or MODES[settings.mode].neighbours:
+    if settings.mode not in translator.pipeline.writer.modes or MODES[settings.mode].neighbours:
         raise wrong("option mode: this model does not serve it")
     if 2 * settings.beam > len(translator.vocab):
         raise wrong(f"option beam: at most {len(translator.vocab) // 2}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -78,8 +78,12 @@ class TermList(Extension):
         self.vocab, self.hard, self._src_lang = vocab, hard, src_lang
         self._situations = dict[str, _Situation]()  # of the texts that were translated last
         self.small = small_words(tgt_lang)
-        self.spelling = Spelling(vocab, self.small, agreement(tgt_lang))
         self._prior: TargetPrior | None = None
+
+    @cached_property
+    def spelling(self) -> Spelling:
+        """What the subwords say of where words begin and end."""
+        return Spelling(self.vocab, self.small, agreement(self.lang))
 
     def incomplete(
         self,
@@ -214,6 +218,15 @@ class TermList(Extension):
                 if capital and not term_place.term.verbatim:
                     form = form[0].upper() + form[1:]
                 yield from self.spelling.forms(form, cost)
+
+    def wordings(self, piece: Piece, knowledge: TermChoices | None) -> list[tuple[str, list[str]]]:
+        """The terms of a piece. Of a term whose target the document has confirmed, only this target
+        counts."""
+        self._note_situation(piece, knowledge)
+        text = nfc(piece.model_text)
+        places = self.occurrences(text, _situation(piece, knowledge))
+        terms = {text[place.start : place.end]: [*place.term.targets] for place in places}
+        return [*terms.items()]
 
     def annotate(self, translation: Translation, decoded: DecodedPiece | None) -> Translation:
         """A translation whose tokens have the origin "term" where they are of a term."""

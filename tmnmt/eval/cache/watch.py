@@ -15,10 +15,11 @@ import torch
 from torch import Tensor
 
 from tmnmt.engine.beam_search import Hypothesis
-from tmnmt.engine.decoder import Decoded, Decoder, DocumentMemory
+from tmnmt.engine.decoder import Decoded, Decoder
 from tmnmt.engine.patches import Dictation
 from tmnmt.engine.piece import Piece
 from tmnmt.engine.settings import Settings
+from tmnmt.engine.writer import DocumentMemory
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import Collated, StepState
 from tmnmt.models.folder import Model
@@ -116,7 +117,8 @@ class Watching(Translator):
         super().__init__(model, layers, [], settings)
         self.frequent, self.watched = frequent, Watched()
         self._decoder = _Watched(**vars(self.pipeline.decoder), observe=self._observe)
-        self.pipeline = replace(self.pipeline, decoder=self._decoder)
+        writer = replace(self.pipeline.search, decoder=self._decoder)
+        self.pipeline = replace(self.pipeline, writer=writer)
 
     def _observe(
         self, pieces: Sequence[Piece], collated: Collated, hypotheses: Sequence[Hypothesis]
@@ -145,7 +147,7 @@ class Watching(Translator):
         ]
         prev = torch.tensor(previous_ids, dtype=torch.int64, device=contexts.device)
         sentence = torch.arange(len(hypotheses)).repeat_interleave(lengths).to(contexts.device)
-        rows = cache.laid_out(slots, self.backbone.embed).rows(sentence)
+        rows = cache.laid_out(slots, self.pipeline.backbone.embed).rows(sentence)
         _, reading = cache.fuse(StepState(prev, hiddens, contexts), hiddens, rows)
         of_each = (torch.split(x, lengths.tolist()) for x in (reading.weights, reading.openness))
         for piece, best, latest, ids, weight, gate in zip(
