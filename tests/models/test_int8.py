@@ -235,7 +235,7 @@ def test_a_translator_makes_products_as_its_folder_says(model: Path) -> None:
     for precision, step in steps:
         backbone: Any = Translator.load(
             model, options=TranslationOptions(precision=precision)
-        ).backbone
+        ).pipeline.backbone
         assert type(backbone.compiled) is step
     with pytest.raises(UsageError, match="precision"):
         Decoding(precision="int4")  # type: ignore[arg-type]

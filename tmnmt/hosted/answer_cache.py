@@ -9,6 +9,7 @@ import logging
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -94,6 +95,7 @@ class AnswerCache:
             )
             database.execute("CREATE INDEX IF NOT EXISTS by_use ON answers (used)")
             self._database = database
+            weakref.finalize(self, database.close)
         return self._database
 
 

@@ -16,6 +16,7 @@ import ssl
 import stat
 import threading
 import time
+import weakref
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -34,6 +35,7 @@ TRIES = 6
 PUT_OFF = (408, 425, 429, 500, 502, 503, 504)  # statuses after which the same is asked again
 FIRST_WAIT = 0.5  # seconds before the first repetition; before each further one twice as many
 CHUNK = 1 << 16
+HUNG_UP = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError)
 Message = Mapping[str, str]  # its role, and its content
 Exchanged = tuple[int, http.client.HTTPMessage, bytes]  # status, headers and content of an answer
 
@@ -75,8 +77,9 @@ class Connection:
     counts: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self._local = threading.local()
         self._lock = threading.Lock()
+        self._idle = list[http.client.HTTPConnection]()  # that may be used again
+        weakref.finalize(self, _close_all, self._idle)
         self._active = set[http.client.HTTPConnection]()  # that wait for an answer
 
     def abort(self) -> None:
@@ -109,15 +112,18 @@ class Connection:
                 "stream": False,
             }
         ).encode()
+        stopping = self.stopping
         for number in range(TRIES):
             self.count("requests")
             try:
                 return self._answer(body, deadline)
             except _TemporaryError as error:
+                if stopping.is_set():
+                    raise ServerError(f"{self.address}: interrupted") from None
                 wait = FIRST_WAIT * 2**number * random.uniform(0.75, 1.25)
                 wait = max(wait, error.wait or 0.0)
                 is_late = time.monotonic() + wait >= deadline
-                if number + 1 == TRIES or is_late or self.stopping.wait(wait):
+                if number + 1 == TRIES or is_late or stopping.wait(wait):
                     raise ServerError(f"{self.address}: {error}") from None
                 self.count("retries")
         raise AssertionError("the last try has returned or raised")
@@ -134,7 +140,6 @@ class Connection:
         try:
             status, headers, content = self._exchanged(body, deadline)
         except (OSError, http.client.HTTPException) as error:
-            self._close()
             if isinstance(error, ssl.SSLCertVerificationError):
                 raise ServerError(f"{self.address}: its certificate is not trusted") from None
             is_late = isinstance(error, TimeoutError)
@@ -149,7 +154,16 @@ class Connection:
     def _exchanged(self, body: bytes, deadline: float) -> Exchanged:
         """Status, headers and content of an answer. Raises OSError and HTTPException where
         something breaks down, and TimeoutError where it takes too long."""
-        connection = self._opened(deadline)
+        with self._lock:
+            used_before = self._idle.pop() if self._idle else None
+        if used_before is not None:
+            with suppress(*HUNG_UP):  # while nobody used it
+                return self._exchanged_by(used_before, body, deadline)
+        return self._exchanged_by(self._new(), body, deadline)
+
+    def _exchanged_by(
+        self, connection: http.client.HTTPConnection, body: bytes, deadline: float
+    ) -> Exchanged:
         with self._lock:
             self._active.add(connection)
         # a timeout of the socket begins anew with every byte
@@ -157,21 +171,29 @@ class Connection:
         timer.daemon = True
         timer.start()
         try:
-            return self._read(connection, body, deadline)
-        except (OSError, http.client.HTTPException):
-            _remaining(deadline)
+            exchanged, is_open = self._read(connection, body, deadline)
+        except BaseException as error:
+            connection.close()
+            if isinstance(error, OSError | http.client.HTTPException):
+                _remaining(deadline)
             raise
         finally:
             timer.cancel()
             with self._lock:
                 self._active.discard(connection)
+        with self._lock:
+            if is_open:
+                self._idle.append(connection)
+        return exchanged
 
     def _read(
         self, connection: http.client.HTTPConnection, body: bytes, deadline: float
-    ) -> Exchanged:
+    ) -> tuple[Exchanged, bool]:
+        """The same, and whether the connection may be used again."""
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
+        self._set_timeout(connection, deadline)
         path = f"{urlsplit(self.address.url).path}/chat/completions"
         connection.request("POST", path, body, headers)
         self._set_timeout(connection, deadline)
@@ -180,41 +202,25 @@ class Connection:
         while chunk := response.read1(CHUNK):
             content += chunk
             if len(content) > LARGEST:
-                self._close()
                 raise ServerError(f"{self.address}: its answer has more than {LARGEST:,} bytes")
             self._set_timeout(connection, deadline)
+        response.close()
         if response.will_close:
-            self._close()
-        return response.status, response.headers, bytes(content)
+            connection.close()
+        return (response.status, response.headers, bytes(content)), not response.will_close
 
-    def _opened(self, deadline: float) -> http.client.HTTPConnection:
-        """The connection of this thread."""
-        connection: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            parts, timeout = urlsplit(self.address.url), _remaining(deadline)
-            host = parts.hostname or ""
-            if self.address.is_encrypted:
-                context = ssl.create_default_context()
-                connection = http.client.HTTPSConnection(
-                    host, parts.port, timeout=timeout, context=context
-                )
-            else:
-                connection = http.client.HTTPConnection(host, parts.port, timeout=timeout)
-            self._local.connection = connection
-        self._set_timeout(connection, deadline)
-        return connection
+    def _new(self) -> http.client.HTTPConnection:
+        parts = urlsplit(self.address.url)
+        if not self.address.is_encrypted:
+            return http.client.HTTPConnection(parts.hostname or "", parts.port)
+        context = ssl.create_default_context()
+        return http.client.HTTPSConnection(parts.hostname or "", parts.port, context=context)
 
     def _set_timeout(self, connection: http.client.HTTPConnection, deadline: float) -> None:
         remaining = _remaining(deadline)
         connection.timeout = remaining
         if connection.sock is not None:
             connection.sock.settimeout(remaining)
-
-    def _close(self) -> None:
-        connection = getattr(self._local, "connection", None)
-        if connection is not None:
-            connection.close()
-            self._local.connection = None
 
     def _refusal(self, status: int, content: bytes) -> str:
         """What a status says, with the server's own words where they are short and legible."""
@@ -262,6 +268,11 @@ def read_key(path: Path | None, environment: Mapping[str, str]) -> str:
 
 def _others_read(mode: int) -> bool:
     return os.name == "posix" and bool(mode & (stat.S_IRGRP | stat.S_IROTH))
+
+
+def _close_all(connections: Sequence[http.client.HTTPConnection]) -> None:
+    for connection in connections:
+        connection.close()
 
 
 def _shut(connection: http.client.HTTPConnection) -> None:
