@@ -57,7 +57,7 @@ def test_what_is_left_out_first_is_written_down() -> None:
     whole = sum(tokens_of(message["content"]) for message in template.filled(FULL))
     seen = list[str]()
     for room in range(whole, 100, -1):
-        prompt = template.within(FULL, room)[0]["content"]
+        prompt = template.fit(FULL, room)[0]["content"]
         known = {
             "next": "After." in prompt,
             "previous": "Before." in prompt,

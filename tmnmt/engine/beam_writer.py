@@ -97,7 +97,7 @@ class BeamWriter(Writer[BeamDraft]):
         """Whether a plug-in reads all memories at every word."""
         return self.decoder.whole_memory is not None
 
-    def written(
+    def drafts(
         self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory], explain: bool = False
     ) -> list[BeamDraft]:
         remembered, vocab = self.decoder.settings.cache_best, self.decoder.vocab

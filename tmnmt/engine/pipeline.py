@@ -189,7 +189,7 @@ class Pipeline:
         parts = {row: self._texts(pieces[row]) if not is_split else [] for row in rows}
         rows = [row for row in rows if not parts[row]]
         sources, contexts = [pieces[row] for row in rows], [documents[row] for row in rows]
-        drafts = self.writer.written(sources, contexts, explain) if rows else []
+        drafts = self.writer.drafts(sources, contexts, explain) if rows else []
         for row, piece, draft in zip(rows, sources, drafts, strict=True):
             parts[row] = self._retried(piece, draft)
             results[row] = Outcome(piece, draft)

@@ -103,7 +103,7 @@ class Writer(ABC, Generic[D]):
         """The features on the way of a sentence, by name."""
 
     @abstractmethod
-    def written(
+    def drafts(
         self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory], explain: bool = False
     ) -> Sequence[D]:
         """The draft of every piece.

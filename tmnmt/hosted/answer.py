@@ -17,7 +17,7 @@ from tmnmt.hosted.tags import Tagged, misplaced, parse_tags
 from tmnmt.numbers import missing_numbers
 
 TIMES_LONGER, SLACK = 6, 200  # than the text, in characters: no translation is
-_THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)  # what some bases write first
+_REASONING = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)  # what some bases write first
 _LABEL = re.compile(
     r"(?:sure|certainly|of course|okay|ok|here\b[^:]{0,60}|(?:the |my )?translat\w+\b[^:]{0,60}"
     r"|traduction|traducción|tradução|übersetzung|voici\b[^:]{0,60})\s?[:!]",
@@ -62,8 +62,8 @@ def parse_answer(question: Question, reply: Reply) -> Answer:
 
     question: what was asked.
     reply: what the base has answered."""
-    written = _THOUGHT.sub("", reply.text).strip()
-    lines = [line for line in written.splitlines() if line.strip()]
+    content = _REASONING.sub("", reply.text).strip()
+    lines = [line for line in content.splitlines() if line.strip()]
     text = parse_tags(clean(" ".join(lines))[0], question.text.tags)
     return Answer(text, tuple(_faults(question, reply, text, len(lines))))
 
@@ -101,8 +101,8 @@ def _is_quoted(text: str, first: str, last: str) -> bool:
 def _lacking(question: Question, target: str) -> Sequence[str]:
     """The numbers of a text that its translation lacks, those first that stand for something."""
     source, masks = question.text.plain, question.masks
-    lost = list[str]()
+    lost_masks = list[str]()
     if ModelOutput(target, source, masks).loses_masks:
         numbers = _DIGITS.findall(target)
-        lost = [mask for mask in sorted(masks) if mask in source and numbers.count(mask) != 1]
-    return [*lost, *(n for n in missing_numbers(source, target) if n not in masks)]
+        lost_masks = [mask for mask in sorted(masks) if mask in source and numbers.count(mask) != 1]
+    return [*lost_masks, *(n for n in missing_numbers(source, target) if n not in masks)]

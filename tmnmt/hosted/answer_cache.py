@@ -42,7 +42,7 @@ class AnswerCache:
     def __init__(self, path: Path, most_answers: int = MOST_ANSWERS) -> None:
         """path: the file, which is made at need.
         most_answers: how many answers are kept."""
-        self._path, self._most = path, most_answers
+        self._path, self._limit = path, most_answers
         self._lock = threading.Lock()
         self._database: sqlite3.Connection | None = None
         self._is_usable = True
@@ -69,14 +69,14 @@ class AnswerCache:
         self._added += 1
         if self._added % 100 == 1:
             oldest = "SELECT key FROM answers ORDER BY used DESC LIMIT -1 OFFSET ?"
-            self._run(f"DELETE FROM answers WHERE key IN ({oldest})", (self._most,))
+            self._run(f"DELETE FROM answers WHERE key IN ({oldest})", (self._limit,))
 
     def _run(self, statement: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:
         with self._lock:
             if not self._is_usable:
                 return []
             try:
-                database = self._opened()
+                database = self._open_database()
                 with database:
                     return database.execute(statement, values).fetchall()
             except (sqlite3.Error, OSError) as error:
@@ -84,7 +84,7 @@ class AnswerCache:
                 log.warning("%s: no answers are kept: %s", self._path, error)
                 return []
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open_database(self) -> sqlite3.Connection:
         if self._database is None:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not self._path.exists():

@@ -149,9 +149,11 @@ class Template:
             stack[-1].blocks.append(_Block("words", text[end : sign.start()]))
             kind, name, end = sign["kind"], sign["name"], sign.end()
             line = first_line + text.count("\n", 0, sign.start())
-            known = (*TEXTS, *PAIRS) if kind else (*TEXTS, *(_OF_PAIR if pairs_open else ()))
-            if name not in (PAIRS if kind == "#" else known):
-                allowed = ", ".join(PAIRS if kind == "#" else known)
+            allowed_names = (
+                (*TEXTS, *PAIRS) if kind else (*TEXTS, *(_OF_PAIR if pairs_open else ()))
+            )
+            if name not in (PAIRS if kind == "#" else allowed_names):
+                allowed = ", ".join(PAIRS if kind == "#" else allowed_names)
                 raise FormatError(f"{self.place}:{line}: {sign[0]} is unknown; allowed: {allowed}")
             if kind == "/":
                 if len(stack) == 1 or stack[-1].name != name:
@@ -179,7 +181,7 @@ class Template:
             {"role": role, "content": text} for role, text in zip(roles, texts, strict=True) if text
         ]
 
-    def within(self, data: PromptData, most_tokens: int) -> list[dict[str, str]]:
+    def fit(self, data: PromptData, most_tokens: int) -> list[dict[str, str]]:
         """The messages for a text, with as much of what is known of it as there is room for. What
         is left out first stands first in `DROPS`.
 
@@ -189,13 +191,13 @@ class Template:
         room = most_tokens + tokens_of(data.text)
         messages = self.filled(data)
         for drop in DROPS:
-            while _size(messages) > room and (less := drop(data)) is not None:
-                data = less
+            while _size(messages) > room and (smaller := drop(data)) is not None:
+                data = smaller
                 messages = self.filled(data)
         return messages
 
 
-def _without(name: str) -> Callable[[PromptData], PromptData | None]:
+def _dropping_text(name: str) -> Callable[[PromptData], PromptData | None]:
     """Leaves out a text."""
 
     def drop(data: PromptData) -> PromptData | None:
@@ -204,7 +206,7 @@ def _without(name: str) -> Callable[[PromptData], PromptData | None]:
     return drop
 
 
-def _shorter(name: str, remaining: slice) -> Callable[[PromptData], PromptData | None]:
+def _dropping_pair(name: str, remaining: slice) -> Callable[[PromptData], PromptData | None]:
     """Leaves out one pair."""
 
     def drop(data: PromptData) -> PromptData | None:
@@ -217,11 +219,11 @@ def _shorter(name: str, remaining: slice) -> Callable[[PromptData], PromptData |
 # What is left out where there is no room, in this order: the texts beside it, what was confirmed
 # from the oldest on, the pairs from the least like on, and the note. Terms are never left out.
 DROPS = (
-    _without("next"),
-    _without("previous"),
-    _shorter("confirmed", slice(1, None)),
-    _shorter("examples", slice(None, -1)),
-    _without("note"),
+    _dropping_text("next"),
+    _dropping_text("previous"),
+    _dropping_pair("confirmed", slice(1, None)),
+    _dropping_pair("examples", slice(None, -1)),
+    _dropping_text("note"),
 )
 
 

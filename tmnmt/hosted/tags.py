@@ -25,10 +25,10 @@ _ORDER = 0.02  # of how far words in the same place count, where no tag says mor
 class Mark:
     """A tag in a text.
 
-    at: its place in the text without tags, in characters.
+    offset: its place in the text without tags, in characters.
     tag: the tag."""
 
-    at: int
+    offset: int
     tag: str
 
 
@@ -42,12 +42,12 @@ class Tagged:
     plain: str
     marks: tuple[Mark, ...] = ()
 
-    def written(self) -> str:
+    def markup(self) -> str:
         """The text with its tags."""
         parts, end = list[str](), 0
         for mark in self.marks:
-            parts += self.plain[end : mark.at], mark.tag
-            end = mark.at
+            parts += self.plain[end : mark.offset], mark.tag
+            end = mark.offset
         return "".join(parts) + self.plain[end:]
 
     @property
@@ -63,7 +63,7 @@ class Tagged:
             middle = (start + end) / 2
             spans, alone = set[str](), set[str]()
             for mark in self.marks:
-                if mark.at > middle:
+                if mark.offset > middle:
                     break
                 if mark.tag.startswith("</"):
                     spans.discard(mark.tag[2:])
@@ -109,13 +109,13 @@ def guessed_links(source: str, target: str) -> Array:
     return with_same_words(in_order(*shape) ** 4, source, target)
 
 
-def moved_links(links: Array, written: str, target: str) -> Array:
+def moved_links(links: Array, draft: str, target: str) -> Array:
     """The links of a text as those of another one that has nearly the same words.
 
     links: (T, S) of the words of the text.
-    written: the text.
+    draft: the text.
     target: the other text."""
-    result: Array = same_words(written, target).T @ links
+    result: Array = same_words(draft, target).T @ links
     return result
 
 
@@ -165,14 +165,14 @@ def parse_tags(answer: str, tags: Sequence[str]) -> Tagged:
         tag = match[0].replace(" ", "")
         if tag not in tags:
             continue
-        plain = _joined(plain, answer[end : match.start()])
+        plain = _append(plain, answer[end : match.start()])
         marks.append(Mark(len(plain), tag))
         end = match.end()
-    plain = _joined(plain, answer[end:]).rstrip()
-    return Tagged(plain, tuple(Mark(min(mark.at, len(plain)), mark.tag) for mark in marks))
+    plain = _append(plain, answer[end:]).rstrip()
+    return Tagged(plain, tuple(Mark(min(mark.offset, len(plain)), mark.tag) for mark in marks))
 
 
-def _joined(text: str, part: str) -> str:
+def _append(text: str, part: str) -> str:
     """Both, with one blank where a tag had one on each side."""
     return text + (part.lstrip(" ") if not text or text.endswith(" ") else part)
 

@@ -36,7 +36,7 @@ from tmnmt.segments import Translation
 from tmnmt.text import one_line
 
 TIMES_TOKENS, MORE_TOKENS = 4, 256  # that an answer may have, of those of its text
-AGAIN = "A first answer to this text broke a rule. {faults} Keep to all rules this time."
+SECOND_REQUEST = "A first answer to this text broke a rule. {faults} Keep to all rules this time."
 log = logging.getLogger(__name__)
 
 
@@ -96,7 +96,7 @@ class ChatWriter(Writer[ChatDraft]):
     def restricted(self, settings: Settings, extensions: Extensions) -> ChatWriter:
         return replace(self, settings=settings, features=extensions)
 
-    def written(
+    def drafts(
         self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory], explain: bool = False
     ) -> list[ChatDraft]:
         requests = [
@@ -132,7 +132,7 @@ class ChatWriter(Writer[ChatDraft]):
         masked = [source.masked_pair(match.segment) for match in piece.matches]
         data = PromptData(
             languages=self.languages,
-            text=text.written(),
+            text=text.markup(),
             tags=text.tags,
             numbers=[mask for mask in sorted(masks) if mask in piece.model_text],
             terms=[
@@ -146,13 +146,13 @@ class ChatWriter(Writer[ChatDraft]):
             previous=one_line(piece.segment.neighbours[0]),
             next=one_line(piece.segment.neighbours[1]),
         )
-        return _Request(question, tuple(self.template.within(data, settings.prompt_tokens)))
+        return _Request(question, tuple(self.template.fit(data, settings.prompt_tokens)))
 
     def _checks(self, source: str, target: str) -> list[Any]:
         return check_all(self.features, source, target)
 
     def _most_tokens(self, request: _Request) -> int:
-        return TIMES_TOKENS * tokens_of(request.question.text.written()) + MORE_TOKENS
+        return TIMES_TOKENS * tokens_of(request.question.text.markup()) + MORE_TOKENS
 
     def _key(self, request: _Request) -> bytes:
         most_tokens = self._most_tokens(request)
@@ -173,7 +173,7 @@ class ChatWriter(Writer[ChatDraft]):
         answer = parse_answer(question, reply)
         if answer.faults:
             counts.count("second tries")
-            messages = _again(request.messages, answer.faults)
+            messages = _second_messages(request.messages, answer.faults)
             reply = self.connection.ask(messages, most_tokens, deadline)
             second = parse_answer(question, reply)
             if len(second.faults) <= len(answer.faults):
@@ -206,22 +206,23 @@ class ChatWriter(Writer[ChatDraft]):
                 segment.link(number, guessed_links(source, target))
 
 
-def _again(messages: Sequence[Message], faults: Sequence[str]) -> list[Message]:
+def _second_messages(messages: Sequence[Message], faults: Sequence[str]) -> list[Message]:
     """The same chat, in which the system says what was wrong with a first answer."""
-    reason = AGAIN.format(faults=" ".join(faults))
+    reason = SECOND_REQUEST.format(faults=" ".join(faults))
     system = [m["content"] for m in messages if m["role"] == "system"]
-    others = [message for message in messages if message["role"] != "system"]
-    return [{"role": "system", "content": "\n\n".join([*system, reason])}, *others]
+    user_messages = [message for message in messages if message["role"] != "system"]
+    return [{"role": "system", "content": "\n\n".join([*system, reason])}, *user_messages]
 
 
 def _start_of(piece: Piece) -> int:
     """Where a piece begins in what the model reads of its segment."""
-    read = piece.segment.source.read
-    at = read.find(piece.model_text)
-    if piece.number and read.count(piece.model_text) > 1:
-        words = len(read) * piece.number // max(piece.segment.size, 1)
-        at = read.find(piece.model_text, max(0, words - len(piece.model_text)))
-    return max(at, 0)
+    whole, part = piece.segment.source.read, piece.model_text
+    start = whole.find(part)
+    if piece.number and whole.count(part) > 1:  # about as far as the pieces before it reach
+        start = whole.find(
+            part, max(0, len(whole) * piece.number // piece.segment.size - len(part))
+        )
+    return max(start, 0)
 
 
 def make_chat_writer(
@@ -261,7 +262,7 @@ def _path(path: str | Path | None) -> Path | None:
 
 
 # what the names of a template put into a prompt, in words
-SENT: Mapping[str, str] = {
+CONTENTS: Mapping[str, str] = {
     "text": "the texts that are translated",
     "examples": "pairs of the memories that are like them",
     "terms": "their terms",
@@ -273,13 +274,13 @@ SENT: Mapping[str, str] = {
 
 def _notice(template: Template, settings: Settings, extensions: Extensions) -> str:
     """What leaves the machine."""
-    names = [name for name in SENT if re.search(rf"\{{[#?]?{name}\}}", template.text)]
-    none = {
+    names = [name for name in CONTENTS if re.search(rf"\{{[#?]?{name}\}}", template.text)]
+    is_absent = {
         "examples": not settings.retrieves,
         "confirmed": not settings.last_pairs,
         "terms": not any(
             type(extension).wordings is not Extension.wordings for extension in extensions.values()
         ),
     }
-    *first, last = [SENT[name] for name in names if not none.get(name)]
+    *first, last = [CONTENTS[name] for name in names if not is_absent.get(name)]
     return f"gets {', '.join(first)}{' and ' if first else ''}{last}; nothing else is sent"

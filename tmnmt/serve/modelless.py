@@ -41,7 +41,7 @@ class _NoWriter(Writer[Draft]):
 
     extensions: Extensions = MappingProxyType({})
 
-    def written(
+    def drafts(
         self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory], explain: bool = False
     ) -> Sequence[Draft]:
         raise no_model()
