@@ -16,6 +16,10 @@ from pathlib import Path
 import uvicorn
 
 from tmnmt.allocator import keep_freed
+from tmnmt.config.option import options_of
+from tmnmt.config.options import HostedBase
+from tmnmt.config.serving import RequestLimits, ServedParts
+from tmnmt.errors import UsageError
 from tmnmt.progress import ReadProgress
 from tmnmt.serve.app import application
 from tmnmt.serve.keys import Keys
@@ -67,8 +71,8 @@ def service_of(
     hosted: HostedBase = HostedBase(),
 ) -> Service:
     """Everything loaded. `sessions`: the file or Redis of what outlives the process. `keep`: as
-    `Decoding.keep` has it. `hosted`: how bases behind an address are asked. Raises what `opening.open_parts`, `place_of` and `storage.opened`
-    raise."""
+    `Decoding.keep` has it. `hosted`: how bases behind an address are asked. Raises what
+    `opening.open_parts`, `place_of` and `storage.opened` raise."""
     place = place_of(sessions)
     keep_freed()
     options = ServedParts(
