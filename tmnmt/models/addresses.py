@@ -8,14 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tmnmt.registry import Registry
 
-if TYPE_CHECKING:
-    from tmnmt.models.folder import Model
-
-Opener = Callable[[str], "Model"]  # of what stands behind the prefix and the colon
+Opener = Callable[[str], Any]  # the `Model` of what stands behind the prefix and the colon
 _CODE = "[A-Za-z]{2,3}(?:_[A-Za-z0-9]{2,8})?"
 LANGUAGES = re.compile(rf"@(?P<src>{_CODE})-(?P<tgt>{_CODE})\Z")  # at the end of an address
 ADDRESSES: Registry[Any] = Registry("address", {})

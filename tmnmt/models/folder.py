@@ -204,7 +204,8 @@ def load_model(folder: Path, device: str = "cpu") -> Model:
     Raises ModelError, which says what is missing or wrong."""
     if (opener := opener_of(folder)) is not None:
         open_address, place = opener
-        return open_address(place)
+        model: Model = open_address(place)
+        return model
     config = _read_config(folder)
     vocab = _read_vocabulary(folder, config)
     if config["model"].get("kind") == PIVOT:
