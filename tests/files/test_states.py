@@ -56,6 +56,9 @@ SAID = {
         "fuzzy": REVIEW.format("fuzzy-match"),
         "adapted": REVIEW.format("leveraged-tm"),
         "confirmed": '<target state="translated">Un',
+        "draft": '<target state="needs-review-translation">Un',
+        "reviewed": '<target state="signed-off">Un',
+        "approved": 'approved="yes"><source>One</source><target state="final">Un',
         "memory": 'state="translated" state-qualifier="exact-match"',
     },
     "a.sdlxliff": {
@@ -64,6 +67,9 @@ SAID = {
         "fuzzy": 'conf="Draft" origin="tm" percent="88" origin-system="tmnmt"/>',
         "adapted": 'conf="Draft" origin="tm" percent="99" origin-system="tmnmt"/>',
         "confirmed": 'conf="Translated" origin="interactive" origin-system="tmnmt"/>',
+        "draft": 'conf="Draft" origin="interactive" origin-system="tmnmt"/>',
+        "reviewed": 'conf="ApprovedTranslation" origin="interactive" origin-system="tmnmt"/>',
+        "approved": 'conf="ApprovedSignOff" origin="interactive" origin-system="tmnmt"/>',
         "memory": 'conf="Translated" origin="tm" percent="100" origin-system="tmnmt"/>',
     },
     "a.mqxliff": {
@@ -72,6 +78,9 @@ SAID = {
         "fuzzy": 'mq:status="Pretranslated" mq:percent="88">',
         "adapted": 'mq:status="Pretranslated" mq:percent="99">',
         "confirmed": 'mq:status="ManuallyConfirmed">',
+        "draft": 'mq:status="PartiallyEdited">',
+        "reviewed": 'mq:status="Reviewer1Confirmed">',
+        "approved": 'mq:status="Proofread">',
         "memory": 'mq:status="Pretranslated" mq:percent="100">',
     },
     "a.mxliff": {
@@ -80,6 +89,9 @@ SAID = {
         "fuzzy": 'm:confirmed="0" m:score="0.88" m:trans-origin="tm"',
         "adapted": 'm:confirmed="0" m:score="0.99" m:trans-origin="tm"',
         "confirmed": 'm:confirmed="1" m:score="0.0" m:trans-origin="null"',
+        "draft": 'm:confirmed="0" m:score="0.0" m:trans-origin="null"',
+        "reviewed": 'm:confirmed="1" m:score="0.0" m:trans-origin="null"',
+        "approved": 'm:confirmed="1" m:score="0.0" m:trans-origin="null"',
         "memory": 'm:confirmed="0" m:score="1.0" m:trans-origin="tm"',
     },
     "2.xlf": {
@@ -88,6 +100,9 @@ SAID = {
         "fuzzy": 'state="initial" subState="tmnmt:fuzzy-match">',
         "adapted": 'state="initial" subState="tmnmt:adapted">',
         "confirmed": '<segment id="s" state="translated">',
+        "draft": 'state="initial" subState="tmnmt:draft">',
+        "reviewed": '<segment id="s" state="reviewed">',
+        "approved": '<segment id="s" state="final">',
         "memory": 'state="translated" subState="tmnmt:exact-match">',
     },
     "a.po": {
@@ -96,6 +111,9 @@ SAID = {
         "fuzzy": "#, fuzzy\n",
         "adapted": "#, fuzzy\n",
         "confirmed": 'msgid "One"\nmsgstr "Un"',
+        "draft": "#, fuzzy\n",
+        "reviewed": 'msgid "One"\nmsgstr "Un"',
+        "approved": 'msgid "One"\nmsgstr "Un"',
         "memory": 'msgid "One"\nmsgstr "Un"',
     },
     "a.tmx": {
@@ -104,10 +122,14 @@ SAID = {
         "fuzzy": '<prop type="x-origin">fuzzy</prop><seg>Un</seg>',
         "adapted": '<prop type="x-origin">adapted</prop><seg>Un</seg>',
         "confirmed": '<tuv xml:lang="fr"><seg>Un</seg>',
+        "draft": '<prop type="x-origin">draft</prop><seg>Un</seg>',
+        "reviewed": '<tuv xml:lang="fr"><seg>Un</seg>',
+        "approved": '<tuv xml:lang="fr"><seg>Un</seg>',
         "memory": '<tuv xml:lang="fr"><seg>Un</seg>',
     },
 }
-VALUES = {"model": 0, "repetition": 0, "fuzzy": 88, "adapted": 100, "confirmed": 0, "memory": 100}
+VALUES = {"fuzzy": 88, "adapted": 100, "memory": 100}
+OF_PEOPLE = ("draft", "reviewed", "approved")  # what people say of it on the server's page
 
 
 def file_of(path: Path, content: str) -> TranslatableFile:
@@ -119,13 +141,13 @@ def file_of(path: Path, content: str) -> TranslatableFile:
 
 
 def filling(origin: str) -> Filling:
-    value = VALUES[origin]
+    value = VALUES.get(origin, 0)
     match = Match(Segment("Ones", "Un"), min(value, 100) / 100, 1, Worth(value))
     return Filling(Text("Un"), origin, (match,) if value else ())
 
 
 def test_every_origin_has_a_state_in_the_order_of_what_is_left_to_do() -> None:
-    assert [origin for origin in STATES if origin != "repetition"] == [*ORIGINS]
+    assert [o for o in STATES if o not in ("repetition", *OF_PEOPLE)] == [*ORIGINS]
     assert state_of_all(["fuzzy", "repetition"]) == STATES["repetition"]
     assert state_of_all(["memory", "adapted", "confirmed"]) == STATES["adapted"]
 
@@ -141,6 +163,19 @@ def test_a_new_target_is_marked_by_its_kind_and_is_read_as_such(
     (unit,) = units(file_of(tmp_path / f"new-{name}", new))
     assert unit.target == Text("Un")
     assert unit.state == ("draft" if STATES[origin].is_draft else "translated")
+
+
+@pytest.mark.parametrize("name", ["a.xlf", "a.sdlxliff", "a.mqxliff", "2.xlf"])
+def test_what_a_reviewer_has_approved_is_read_as_approved(tmp_path: Path, name: str) -> None:
+    file = file_of(tmp_path / name, FILES[name])
+    for origin, confirmation in (("approved", "approved"), ("confirmed", "translated")):
+        new = written(file, [filling(origin)]).decode()
+        (unit,) = units(file_of(tmp_path / f"new-{name}", new))
+        assert unit.confirmation == confirmation
+    if name == "a.xlf":  # which says it of the unit, too: a new target is approved no more
+        approved = written(file, [filling("approved")]).decode()
+        again = written(file_of(tmp_path / "again.xlf", approved), [filling("confirmed")])
+        assert b'approved="no"' in again
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -459,3 +459,46 @@ def test_no_file_is_given_before_all_of_it_was_checked(
     reply = desk.ask("GET", "/file?issues=refuse")
     assert reply.status == 409
     assert {issue["segment"] for issue in reply.json["issues"]} == {1, 2}
+
+
+XLIFF = (
+    '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" '
+    'source-language="en" target-language="fr" datatype="plaintext"><body>{}</body></file></xliff>'
+)
+
+
+def test_a_file_gets_the_states_that_people_gave(server: Server) -> None:
+    sources = ("Close", "Open", "Save", "Undo")
+    units = [f'<trans-unit id="{s}"><source>{s}</source></trans-unit>' for s in sources]
+    desk = opened(server, XLIFF.format("".join(units)), "a.xlf")
+    desk.confirm(1, "Fermer")
+    desk.confirm(2, "Ouvrir", state="reviewed")
+    desk.confirm(3, "Enregistrer")
+    desk.write(3, state="approved")
+    desk.write(4, text="Annuler")
+    plain = desk.ask("GET", "/file").body.decode()
+    for state, text in (("translated", "Fermer"), ("signed-off", "Ouvrir"), ("final", "Enr")):
+        assert f'<target state="{state}">{text}' in plain
+    assert "Annuler" not in plain
+    drafts = desk.ask("GET", "/file?drafts=true").body.decode()
+    assert '<target state="needs-review-translation">Annuler' in drafts
+    again = opened(server, plain, "a.xlf").do("GET", "/segments")["segments"]
+    assert [s["file"]["state"] for s in again] == ["translated"] * 3 + ["new"]
+
+
+SUBTITLES = (
+    "[Script Info]\nScriptType: v4.00+\n\n[Events]\n"
+    "Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text\n"
+    "Dialogue: 0,0:00:01.00,0:00:02.00,Default,,0,0,0,,Close\n"
+    "Dialogue: 0,0:00:03.00,0:00:04.00,Default,,0,0,0,,Open\n"
+)
+
+
+def test_a_target_that_the_file_cannot_take_is_told_or_left(server: Server) -> None:
+    desk = opened(server, SUBTITLES, "a.ass")
+    desk.confirm(1, "Fermer")
+    desk.confirm(2, "Ouv{rir}")
+    reply = desk.ask("GET", "/file")
+    assert reply.status == 400 and reply.json["refused"][0]["segment"] == 2
+    left = desk.ask("GET", "/file?refused=leave")
+    assert left.body.decode() == SUBTITLES.replace("Close", "Fermer")

@@ -12,8 +12,8 @@
     memory      full      a full match, as it stands                                 nothing
 
 The state follows the kind of match, whatever option had it taken. What a person confirmed has no
-qualifier of a match, since tools count and pay by these; `signed-off` and `final` are a reviewer's
-to give."""
+qualifier of a match, since tools count and pay by these. Only what people have reviewed or approved
+on the server's page is `signed-off` or `final`."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ class TargetState:
     phrase: Attributes
     tmx_origin: str = ""  # the value of x-origin
     is_match: bool = False  # whether tools are told what the match is worth
+    is_approved: bool = False  # whether a reviewer has approved it; XLIFF 1 says so of the unit
 
 
 STATES: dict[str, TargetState] = {
@@ -86,7 +87,7 @@ STATES: dict[str, TargetState] = {
         trados={"conf": "Draft", "origin": "interactive"},
         memoq={"status": "PartiallyEdited"},
         phrase={"confirmed": "0", "trans-origin": "null", "score": "0.0"},
-        tmx_origin="model",
+        tmx_origin="draft",
     ),
     "confirmed": TargetState(
         is_draft=False,
@@ -111,6 +112,7 @@ STATES: dict[str, TargetState] = {
         trados={"conf": "ApprovedSignOff", "origin": "interactive"},
         memoq={"status": "Proofread"},
         phrase={"confirmed": "1", "trans-origin": "null", "score": "0.0"},
+        is_approved=True,
     ),
     "memory": TargetState(
         is_draft=False,

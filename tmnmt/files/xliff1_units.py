@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tmnmt.codes.record import Code, Text
 from tmnmt.codes.tags import html_tags, phrase_tags
-from tmnmt.files.states import state_of_all
+from tmnmt.files.states import STATES, state_of_all
 from tmnmt.files.unit import Filling, State, Unit, confirmation_of
 from tmnmt.files.xliff import (
     Edit,
@@ -212,9 +212,11 @@ class _TransUnit(UnitElement):
 
     def edits_of(self, fillings: dict[str, Filling]) -> list[Edit]:
         """What is said of the segments, by their mids, with these fillings. A unit with a new
-        target is approved no more."""
+        target is approved no more, unless a reviewer has approved all of that."""
         node = self.node
+        is_approved = [*fillings] == [""] and STATES[fillings[""].origin].is_approved
         approved = {"approved": "no"} if node.attributes.get("approved") == "yes" else {}
+        approved = {"approved": "yes"} if is_approved and self.tool is None else approved
         values = {node.start: (node, approved)} if approved else {}
         for mid, filling in fillings.items():
             if status := said_of(node, self.data, mid, filling):
