@@ -59,6 +59,7 @@ class Browser:
         self._sessions = dict[str, str]()
         self.problems: list[str] = []
         self._loaded = False
+        self._trace: str | None = None  # the handle of a trace that is complete
         self._home = "a file"  # how the addresses begin that it may ask for
         self.tab = self.new_tab()
 
@@ -82,10 +83,10 @@ class Browser:
     def open(self, address: str) -> None:
         """Loads a page, waits until it is loaded and, where it has segments, until they
         are drawn."""
-        self.problems, self._loaded = [], False
+        self._loaded = False
         self.send("Page.navigate", url="about:blank")
         self._wait_for_load()
-        self._loaded = False
+        self.problems, self._loaded = [], False
         scheme, _, rest = address.partition("://")
         self._home = f"{scheme}://{rest.partition('/')[0]}/" if scheme == "http" else "a file"
         self.send("Page.navigate", url=address)
@@ -164,6 +165,32 @@ class Browser:
             "? failed(document.body.innerText) : setTimeout(look, 20); look(); })"
         )
 
+    def start_trace(self) -> None:
+        """Begins to note what the page's threads do."""
+        self._trace = None
+        categories = ["disabled-by-default-devtools.timeline", "devtools.timeline", "toplevel"]
+        config = {"includedCategories": categories}
+        self.send("Tracing.start", transferMode="ReturnAsStream", traceConfig=config)
+
+    def longest_task(self) -> float:
+        """Ends the trace: the most seconds of the processor's time that one task of the page's main
+        thread has taken since it was begun."""
+        self.send("Tracing.end")
+        while self._trace is None:
+            self._read()
+        text, done = "", False
+        while not done:
+            part = self.send("IO.read", handle=self._trace)
+            text, done = text + part["data"], part["eof"]
+        events = json.loads(text)["traceEvents"]
+        main = {
+            (event["pid"], event["tid"])
+            for event in events
+            if event["name"] == "thread_name" and event["args"]["name"] == "CrRendererMain"
+        }
+        tasks = [event for event in events if (event["pid"], event["tid"]) in main]
+        return max(event.get("tdur", 0) for event in tasks) / 1e6
+
     def hover(self, selector: str) -> None:
         """Moves the pointer to the middle of the first element of a CSS selector."""
         box = f"document.querySelector({json.dumps(selector)})"
@@ -172,6 +199,13 @@ class Browser:
             f"(r => [r.x + r.width / 2, r.y + r.height / 2])({box}.getClientRects()[0])"
         )
         self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    def follow(self, script: str) -> None:
+        """Runs a script that leads to another page, and waits until that is loaded."""
+        self._loaded = False
+        self.run(f"setTimeout(() => {{ {script}; }}), 0")
+        self._wait_for_load()
+        self.settle()
 
     def _wait_for_load(self) -> None:
         while not self._loaded:
@@ -191,6 +225,8 @@ class Browser:
     def _note(self, method: str | None, told: dict[str, Any]) -> None:
         if method == "Page.loadEventFired":
             self._loaded = True
+        elif method == "Tracing.tracingComplete":
+            self._trace = told["stream"]
         elif method == "Page.javascriptDialogOpening":
             self._tell("Page.handleJavaScriptDialog", {"accept": True})
             if told["type"] != "beforeunload":  # a page may ask whether it is to be left

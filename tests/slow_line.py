@@ -7,15 +7,15 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-_SUGGESTIONS = ("/translate", "/complete")
+_ASIDE = ("/translate", "/complete", "/changes", "/presence")  # nobody waits for these
 
 
 @dataclass
 class Line:
     """`seconds`: that every request of the interface takes longer. `refusals`: statuses and bodies
     with which the next confirmations are answered instead. `confirmations`: bodies of all of them,
-    in order. `waiting`: requests under way, but for suggestions. `host`: told the server in place
-    of the browser's address, as some proxies do."""
+    in order, each with its "path". `waiting`: requests under way, but for suggestions and news of
+    others. `host`: told the server in place of the browser's address, as some proxies do."""
 
     seconds: float = 0.0
     waiting: int = 0
@@ -32,20 +32,20 @@ class Line:
             if scope["type"] != "http" or not scope["path"].startswith("/v1/"):
                 await app(scope, receive, send)
                 return
-            suggests = scope["path"].endswith(_SUGGESTIONS)
-            self.waiting += not suggests
+            is_aside = scope["path"].endswith(_ASIDE)
+            self.waiting += not is_aside
             try:
                 await asyncio.sleep(self.seconds)
                 await answered(scope, receive, send)
             finally:
-                self.waiting -= not suggests
+                self.waiting -= not is_aside
 
         async def answered(scope: Any, receive: Any, send: Any) -> None:
             if not scope["path"].endswith("/confirm"):
                 await app(scope, receive, send)
                 return
             message = await receive()
-            self.confirmations.append(json.loads(message["body"]))
+            self.confirmations.append(json.loads(message["body"]) | {"path": scope["path"]})
             if self.refusals:
                 await _answer(send, *self.refusals.pop(0))
                 return

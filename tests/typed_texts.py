@@ -168,9 +168,7 @@ class Course:
         self.session = href.partition("#")[2]
 
     def _open_again(self) -> None:
-        self.page.open(self.server.url + "/")
-        self._until("document.getElementById('pair').options.length")
-        self.page.run("document.querySelector('#kept-list button')?.click()")
+        self.page.open(str(self.page.run("location.href")))
         self._until(_AT)
         self._quiet()
 
@@ -233,7 +231,7 @@ class Course:
             (self.found.misplaced if where else self.found.lost).append(told)
         if when != "before":
             return
-        sent = [(one["src"], one["tgt"]) for one in self.line.confirmations]
+        sent = [(one["path"], one["text"]) for one in self.line.confirmations]
         self.found.doubled += [str(one) for one in sorted(set(sent)) if sent.count(one) > 1]
         asked = set(map(_source, self.pressed))
         pairs = self.server.get(f"/v1/sessions/{self.session}/confirmed")["pairs"]

@@ -75,12 +75,12 @@ def test_the_page_is_in_the_language_that_was_chosen(french: Browser, served: Se
     french.until("document.getElementById('pair').options.length")
     assert french.run("document.documentElement.lang") == "fr"
     seen = set(french.run(SEEN))
-    assert seen & english == set() and texts["Open a document"] in seen
+    assert seen & english == set() and texts["New documents"] in seen
     french.open(served.url + "/")
     french.until("document.getElementById('language').options.length")
     french.run(
         "((list) => { list.value = 'en'; list.dispatchEvent(new Event('change')); })"
         "(document.getElementById('language'))"
     )
-    french.until("document.getElementById('begin')?.textContent === 'Open a document'")
+    french.until("document.getElementById('begin')?.textContent === 'New documents'")
     assert french.run("document.documentElement.lang") == "en"

@@ -37,6 +37,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-cache",
 }
+_PART = b'="page/'  # how the address of a style, script or picture begins
 _FILES: Mapping[str, tuple[bytes, str]] = {
     path.name: (path.read_bytes(), _TYPES[path.suffix])
     for path in sorted(_FOLDER.iterdir())
@@ -47,6 +48,12 @@ _FILES: Mapping[str, tuple[bytes, str]] = {
 async def desk(service: Service, call: ApiRequest) -> Any:
     """The page on which a document is translated."""
     return file_of_page("index.html")
+
+
+async def document(service: Service, call: ApiRequest) -> Any:
+    """The page on which a document is translated, under the address of the document. It asks the
+    server for it, which may want a key."""
+    return file_of_page("index.html", "../")
 
 
 async def review(service: Service, call: ApiRequest) -> Any:
@@ -72,15 +79,18 @@ async def part(service: Service, call: ApiRequest) -> Any:
     return file_of_page(call.path["name"])
 
 
-def file_of_page(name: str) -> Response:
+def file_of_page(name: str, root: str = "") -> Response:
     """A file of these pages, under their policy.
 
     name: the name of the file.
+    root: the way from the address of the page to the root; "" where it lies there.
 
     Raises Refused where there is none."""
     if name not in _FILES:
         raise unknown("there is no such address")
     content, kind = _FILES[name]
+    if root:
+        content = content.replace(_PART, f'="{root}page/'.encode())
     return Response(content, headers=_HEADERS | {"Content-Type": kind})
 
 
@@ -90,6 +100,7 @@ PAGE = Dialect(
     ("",),
     (
         Route("GET", "/", desk, None, is_page=True, is_shell=True),
+        Route("GET", "/d/{document}", document, None, is_page=True, is_shell=True),
         Route("GET", "/review", review, None, is_page=True, is_shell=True),
         Route("GET", "/page/address", address, None, is_shell=True),
         Route("GET", "/page/typography/{language}", typography, None, is_shell=True),

@@ -1,10 +1,10 @@
 // Segments that are confirmed, and taken back.
 
-import {post} from "./api.js";
 import {checkLine} from "./checks.js";
+import {changeSegment, confirmSegment, undo} from "./document.js";
 import {el} from "./elements.js";
 import {panel} from "./panels.js";
-import {base, happen, isSeen} from "./segments.js";
+import {base, happen, isConfirmed, isSeen} from "./segments.js";
 import {marked, plain, sentence, tagProblem} from "./texts.js";
 
 const $ = (id) => document.getElementById(id);
@@ -15,6 +15,7 @@ class Confirmation {
     this._tickets = 0;  // of requests to confirm
     this._isUndoing = false;
     desk.on("field", () => this._buttons());
+    desk.on("unit", ({at}) => { if (isConfirmed(desk.open.units[at])) desk.problems.clear(desk.open.units[at]); });
     desk.action({id: "confirm", keys: ["ctrl Enter"], work: desk.trying("confirm", () => this._confirm())});
     desk.action({id: "undo", keys: ["ctrl shift Enter"], work: desk.trying("undo", () => this._undo())});
     desk.action({id: "discard", work: () => { if (desk.unit?.state === "draft") desk.editor.replace(base(desk.unit)); }});
@@ -27,8 +28,9 @@ class Confirmation {
     $("confirm").firstChild.textContent = isSeen(unit, editor.text) ? "Confirm all the same " : isSending ? "Confirming … " : "Confirm ";
     $("target").parentElement.ariaBusy = String(isSending);
     $("discard").hidden = unit.state !== "draft";
-    $("found-wrong").replaceChildren(...unit.checks.map((found) => el("li", "", checkLine(found))));
-    $("found-wrong").hidden = !unit.checks.length;
+    const wrong = unit.checked === null && !isConfirmed(unit) ? [] : unit.checks;
+    $("found-wrong").replaceChildren(...wrong.map((found) => el("li", "", checkLine(found))));
+    $("found-wrong").hidden = !wrong.length;
   }
 
   /** Confirms what stands in the field, in an empty one the suggestion. The page goes on when the server has it, and nothing
@@ -41,7 +43,7 @@ class Confirmation {
       editor.takeRest(0);
     }
     const text = editor.text, despite = isSeen(unit, text);
-    if (unit.state === "confirmed") return desk.go(desk.next(at));  // as it stands
+    if (isConfirmed(unit)) return desk.go(desk.next(at));  // as it stands
     const ticket = ++this._tickets;
     if (!happen(unit, "press", {text, ticket})) return;
     desk.tell("sending", {at});
@@ -49,62 +51,75 @@ class Confirmation {
     const work = this._send(unit, at, text.trim(), ticket, despite).finally(() => open.sending.delete(work));
     open.sending.add(work);
     await work;
-    if (visit === open.visit && unit.state === "confirmed" && !desk.isModal) desk.go(desk.next(at));
+    if (visit === open.visit && isConfirmed(unit) && !desk.isModal) desk.go(desk.next(at));
   }
 
   /** One request; what comes of it. */
   async _send(unit, at, text, ticket, despite) {
-    const desk = this._desk, {open, problems} = desk;
-    const target = marked(text, unit.tags), before = unit.confirmed;
-    const pair = {src: plain(unit.source).trim(), tgt: plain(target).trim()};
-    const isPair = Boolean(pair.src && pair.tgt);
-    const more = unit.suggested === undefined ? {} : {suggested: unit.suggested};
-    const on_checks = despite ? "tell" : "refuse";
-    const request = `${at}.${open.done.filter((entry) => entry.at === at).length}`;  // the same where an answer was lost
-    const body = {src: unit.source, tgt: target, format: "xml", keys: desk.editor.keys, on_checks, request, segment: String(at), ...more};
+    const desk = this._desk, {about} = desk.open;
+    const {keys} = desk.editor, repetitions = $("repeat").checked;
     try {
       const problem = tagProblem(text, unit.tags, plain(unit.source) + plain(unit.file.target ?? ""));
       if (problem) throw new Error(problem);
-      const {checks} = isPair ? await post(`v1/sessions/${open.session.id}/confirm`, body) : {};
-      happen(unit, "accept", {ticket, target, checks, at: Date.now()});
-      problems.clear(unit);
-      if (isPair) desk.copy.add({at, before, ...pair, sent: {src: unit.source, tgt: target, segment: String(at)}});
+      await desk.sync.flush();  // else a draft would be newer than what is confirmed, and one of a repetition not known
+      const {origin, match, quality} = unit.suggested === plain(marked(text, unit.tags)) ? unit.offered : {origin: "person", match: null, quality: null};
+      const more = {...(unit.suggested === undefined ? {} : {suggested: unit.suggested}), origin, ...(match === null ? {} : {match})};
+      const {version} = unit, request = `${unit.number}.${version}`;  // the same where an answer was lost
+      const fields = {version, text: marked(text, unit.tags), keys, on_checks: despite ? "tell" : "refuse", repetitions, request, ...more};
+      const answer = await confirmSegment(about.id, unit.number, fields);
+      desk.sync.take(answer.segment, "accept", {ticket});
+      for (const record of answer.repetitions) desk.sync.take(record);
+      desk.tell("confirmed", {at});
+      this._tellRepetitions(answer);
+      if (quality !== null) this._tellQuality(unit.number, quality);
     } catch (error) {
-      const reason = error.checks ? `${sentence(error.checks.map(checkLine).join("; "))} Confirm once more to take it all the same.` : error.message;
-      happen(unit, "refuse", {ticket, reason, checks: error.checks});
-      problems.show(unit, `Segment ${at + 1} is not confirmed: ${reason}`);
+      this._refuse(unit, at, ticket, error);
     }
-    desk.changed(at);
-    desk.tell(unit.state === "confirmed" ? "confirmed" : "refused", {at});
   }
 
-  /** Takes back what was confirmed last: then the segment has what was confirmed for it before, if anything was. */
+  /** How likely the model's text is right decides what a review reads first. */
+  _tellQuality(number, quality) {
+    this._desk.trying("quality", async () => this._desk.sync.take(await changeSegment(this._desk.open.about.id, number, {quality})))();
+  }
+
+  _refuse(unit, at, ticket, error) {
+    const desk = this._desk;
+    const once = "Confirm once more to take it all the same.";
+    let reason = error.message;
+    if (error.segment) reason = `${error.segment.by === "you" ? "It" : `${error.segment.by} has written there, so it`} was changed meanwhile. The other text stands below yours. ${once}`;
+    else if (error.checks) reason = `${sentence(error.checks.map(checkLine).join("; "))} ${once}`;
+    if (!happen(unit, "refuse", {ticket, reason, checks: error.checks})) return;
+    if (error.segment) desk.sync.take(error.segment, "conflict");
+    if (!isConfirmed(unit)) desk.problems.show(unit, `Segment ${at + 1} is not confirmed: ${reason}`);
+    desk.changed(at);
+    desk.tell("refused", {at});
+  }
+
+  _tellRepetitions({repetitions, differs}) {
+    const filled = repetitions.length === 1 ? "One repetition is confirmed with it." : `${repetitions.length} repetitions are confirmed with it.`;
+    const differing = differs.length === 1 ? `Segment ${differs[0]} has another text.` : `Segments ${differs.slice(0, 10).join(", ")} have other texts.`;
+    const told = [...(repetitions.length ? [filled] : []), ...(differs.length ? [differing] : [])].join(" ");
+    $("told").textContent = told;
+    $("told").hidden = !told;
+  }
+
+  /** Takes back what was confirmed last, with the repetitions that were confirmed with it: then it is a draft again. */
   async _undo() {
     const desk = this._desk, {open} = desk;
-    if (this._isUndoing || open.sending.size || !open.done.length) return;
+    if (this._isUndoing || open.sending.size) return;
     this._isUndoing = true;
     const {at} = open, {text} = desk.editor;
     try {
-      const entry = await desk.copy.last();
-      await this._takeBack(entry);
-      desk.copy.remove(entry);
-      happen(open.units[entry.at], "revert", {confirmed: entry.before ?? null, at: Date.now()});
-      desk.changed(entry.at);
-      if (open.at === at && desk.editor.text === text && !desk.isModal) desk.go(entry.at);  // else somebody writes elsewhere
-      desk.say(`Segment ${entry.at + 1} is taken back.`);
+      await desk.sync.landed;
+      const {segments} = await undo(open.about.id);
+      for (const record of segments) desk.sync.take(record, "revert");
+      const [first] = segments;
+      if (open.at === at && desk.editor.text === text && !desk.isModal) desk.go(first.number - 1);  // else somebody writes elsewhere
+      const more = segments.length > 1 ? `, with ${segments.length - 1} of its repetitions` : "";
+      desk.say(`Segment ${first.number} is taken back${more}.`);
     } finally {
       this._isUndoing = false;
     }
-  }
-
-  /** The server has what it had before a pair was confirmed. */
-  async _takeBack({at, n, before, sent}) {
-    const path = `v1/sessions/${this._desk.open.session.id}`, {segment} = sent;  // none where the page was an earlier one
-    if (segment === undefined) return post(`${path}/undo`, {});
-    if (before !== null && plain(before).trim()) return post(`${path}/confirm`, {...sent, tgt: before, format: "xml", request: `${at}.back.${n}`});
-    return post(`${path}/undo`, {segment}).catch((error) => {
-      if (error.status !== 409) throw error;  // taken back elsewhere
-    });
   }
 }
 

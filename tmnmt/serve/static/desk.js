@@ -1,45 +1,58 @@
 // The desk: the document that is open, and its segment at work. All else is a part that registers itself (panels.js).
 
 import {Actions} from "./actions.js";
-import {get} from "./api.js";
+import {address, get} from "./api.js";
 import {chipsOf} from "./chips.js";
 import "./column.js";
+import "./comments.js";
 import "./confirm.js";
-import {Copy} from "./copy.js";
+import * as server from "./document.js";
 import "./download.js";
 import {Editor} from "./editor.js";
 import "./finder.js";
 import "./glossary.js";
-import "./jump.js";
+import {Kept} from "./kept.js";
 import {SegmentList} from "./list.js";
+import "./moves.js";
+import "./others.js";
 import {Listeners, startPanels} from "./panels.js";
+import {Presence} from "./presence.js";
 import {Problems} from "./problems.js";
-import {happen, isOpen, restore, segment, stateOf, textOf} from "./segments.js";
+import "./progress.js";
+import "./repetitions.js";
+import {happen, isOpen, segment, textOf} from "./segments.js";
 import {prepare} from "./start.js";
+import "./states.js";
 import "./suggestion.js";
+import {Sync} from "./sync.js";
 import "./tags.js";
+import {plain, shown} from "./texts.js";
 import "./tools.js";
-import {shown, tagsOf} from "./texts.js";
+import "./versions.js";
 import "./view.js";
 
 const $ = (id) => document.getElementById(id);
+const PART = 500;  // segments that are made at a time
 
-/** open: the document, {name, kind, session, units, at, …}; null before one is open. editor: the field (editor.js).
-    problems: what went wrong (problems.js). */
+/** open: the document, {about, session, units, at, …}; null before one is open. editor: the field (editor.js). people: who
+    else has it open, [{name, number}]. problems: what went wrong (problems.js). sync: the way to the server (sync.js). */
 class Desk {
   constructor() {
     this.open = null;
-    this.copy = null;
+    this.people = [];
+    this.sync = null;
     this.problems = new Problems($("problem"));
     this.editor = new Editor($("target"), $("ghost"), $("room"), () => this._typed(), (text) => this.say(text));
     this._listeners = new Listeners();
     this._actions = new Actions(() => this.open !== null && !this.isModal, () => this._field());
     this._list = null;
+    this._sources = new Map();  // segments by their sources
     /** Whether a match was confirmed in this document. */
-    this.isOwn = (match) => match.id < 0 || this.open.done.some((entry) => entry.src === match.src && entry.tgt === match.tgt);
-    this.action({keys: ["alt ArrowDown"], held: true, work: () => this.step(1)});
-    this.action({keys: ["alt ArrowUp"], held: true, work: () => this.step(-1)});
-    addEventListener("beforeunload", (event) => { if (this._isUnsaved) event.preventDefault(); });
+    this.isOwn = (match) => match.id < 0 || (this._sources.get(match.src) ?? []).some((unit) => unit.confirmed !== null && plain(unit.confirmed).trim() === match.tgt);
+    addEventListener("beforeunload", (event) => { if (this.sync?.isAtRisk || this.open?.sending.size) event.preventDefault(); });
+    addEventListener("popstate", () => location.reload());
+    addEventListener("pageshow", ({persisted}) => { if (persisted) location.reload(); });  // as it stood when it was left
+    document.addEventListener("visibilitychange", () => { if (document.hidden) this.sync?.flush(); });
   }
 
   /** The segment at work; undefined where none is. */
@@ -53,8 +66,6 @@ class Desk {
 
   /** What is marked in the field. */
   get selected() { return this.editor.selected.trim(); }
-
-  get _isUnsaved() { return this.open && (this.open.changed || this.open.storing > 0 || this.open.lost || this.open.sending.size > 0); }
 
   /** `listener`: called with the detail of every event of that name (panels.js). */
   on(event, listener) { this._listeners.on(event, listener); }
@@ -84,48 +95,76 @@ class Desk {
     if (error.name !== "AbortError") this.problems.show(name, error.message);
   }
 
-  /** Opens a document that start.js gives; `kept`: where the browser keeps it, `work`: what was done with it, which is kept
-      anew where it `isNew` there. Whether it is kept. */
-  begin(document_, kept, work) {
-    const units = document_.segments.map((record) => (
-      {...segment(record), tags: tagsOf(record.source).concat(tagsOf(record.target ?? ""))}));
-    for (const record of work.units) restore(units[record.at], record);
-    this.open = {
-      ...document_, units, done: work.done, at: -1, visit: 0, changed: !work.saved && work.units.length > 0, storing: 0,
-      sending: new Set(),  // requests to confirm that are under way
-    };
-    this.copy = new Copy(this, kept);
-    $("start").hidden = $("kept").hidden = true;
-    for (const id of ["about", "list", "find", "undo", "save", "tmx"]) $(id).hidden = false;
-    $("name").textContent = this.open.name;
-    document.title = `${this.open.name} – tmnmt`;
-    const {id, source, target} = this.open.session;
-    $("review").href = `review#${encodeURIComponent(id)}`;
-    $("source").lang = source;
-    for (const element of ["offer", "target", "ghost"]) $(element).lang = target;
-    for (const element of ["source", "offer", "target", "ghost", "room"]) $(element).dir = "auto";
-    this._list = new SegmentList($("list"), units, {source, target}, (at) => this.go(at));
-    this.progress();
+  /** Opens a document of the server. about: what is known of it. */
+  async begin(about) {
+    const {version, segments} = await server.segments(about.id, about.segments);
+    const units = await inParts(segments, segment);
+    const session = {...about.session, source: about.source, target: about.target};
+    this.open = {about, name: about.name, session, units, version, at: -1, visit: 0, sending: new Set()};
+    for (const unit of units) {
+      const source = plain(unit.source).trim();
+      if (!this._sources.has(source)) this._sources.set(source, []);
+      this._sources.get(source).push(unit);
+    }
+    this._show(about);
+    this._list = new SegmentList($("list"), units, session, (at) => this.go(at));
+    const isBusy = (at) => at === this.open.at;
+    const presence = new Presence(this, server), kept = new Kept(about.id, presence.tab);
+    this.sync = new Sync(this.open, server, kept, this._hooks(presence), isBusy);
+    this.sync.start();
     this.tell("opened");
     this.go(this.next(-1));
-    return work.isNew ? this.copy.about() : true;
   }
 
-  progress() {
-    const {units, done} = this.open;
-    const wanted = units.filter((unit) => unit.state !== "locked").length;
-    const count = units.filter((unit) => ["confirmed", "translated"].includes(stateOf(unit))).length;
-    $("progress").max = wanted || 1;
-    $("progress").value = count;
-    $("count").textContent = `${count.toLocaleString("en")} of ${wanted.toLocaleString("en")}`;
-    $("undo").disabled = !done.length;
-    $("save").classList.toggle("main", count === wanted);
+  _show(about) {
+    for (const id of ["start", "documents", "former"]) $(id).hidden = true;
+    for (const id of ["about", "list", "find", "undo", "save", "tmx", "home"]) $(id).hidden = false;
+    $("name").textContent = about.name;
+    document.title = `${about.name} – tmnmt`;
+    $("review").href = address(`review#${encodeURIComponent(about.session.id)}`);
+    $("home").href = address("");
+    $("source").lang = about.source;
+    for (const element of ["offer", "target", "ghost"]) $(element).lang = about.target;
+    for (const element of ["source", "offer", "target", "ghost", "room"]) $(element).dir = "auto";
   }
 
-  /** The next segment without a translation, from the beginning again where there is none after it. */
-  next(after) {
-    const found = this.open.units.findIndex((unit, at) => at > after && isOpen(unit));
-    return found >= 0 ? found : this.open.units.findIndex(isOpen);
+  /** What the way to the server tells. */
+  _hooks(presence) {
+    return {
+      drawn: (at) => this._came(at),
+      people: (people) => {
+        this.people = people.filter(({tab}) => tab !== presence.tab);
+        this.tell("people", {people: this.people});
+      },
+      state: (what) => this._tellState(what),
+      refused: (error, numbers) => this.problems.show("sync", numbers.length
+        ? `The server does not take what you wrote in segment ${numbers[0] + 1}: ${error.message}`
+        : `The server does not tell any more what others do here: ${error.message} Your text stays in this browser.`),
+    };
+  }
+
+  _tellState(what) {
+    if (what === "lost") this.problems.show("kept", "This browser keeps nothing of what you write, so that it is lost where the server does not answer: do not close the tab then.");
+    else if (what === "sent") this.problems.clear("sync");
+    else this.problems.show("sync", "The server does not answer. Nothing is lost: this browser keeps what you write, and sends it as soon as the server answers. Go on.");
+  }
+
+  /** A segment has changed by what the server told. */
+  _came(at) {
+    const unit = this.open.units[at];
+    if (at === this.open.at && unit.state !== "confirming" && this.editor.text !== textOf(unit)) this.fill(unit);
+    this.redraw(at);
+  }
+
+  /** The next segment without a translation among those that are shown, from the beginning again where there is none after
+      it; -1 where there is none. isWanted: asked instead of each unit whether it is one. */
+  next(after, isWanted = isOpen) {
+    const {units} = this.open;
+    for (let step = 1; step <= units.length; step++) {
+      const at = (after + step) % units.length;
+      if (this._list.isShown(at) && isWanted(units[at])) return at;
+    }
+    return -1;
   }
 
   /** Goes to a segment, by its number from 0; where there is none of it, to the button that saves the file. */
@@ -153,9 +192,10 @@ class Desk {
     if (unit.state === "locked") this.say(`Segment ${at + 1} is locked.`);
   }
 
-  /** Goes a segment on, or back: 1 or -1. */
+  /** Goes a segment on, or back, among those that are shown: 1 or -1. */
   step(way) {
-    const at = (this.open.at < 0 && way < 0 ? this.open.units.length : this.open.at) + way;
+    let at = (this.open.at < 0 && way < 0 ? this.open.units.length : this.open.at) + way;
+    while (this.open.units[at] && !this._list.isShown(at)) at += way;
     if (this.open.units[at]) this.go(at);
   }
 
@@ -163,6 +203,7 @@ class Desk {
     const {unit} = this, {at} = this.open;
     if (!unit) return;
     this.tell("leave", {at});
+    if (happen(unit, "leave")) this.changed(at);
     const row = this._list.row(at);
     row.classList.remove("active");
     row.firstElementChild.ariaCurrent = null;
@@ -188,15 +229,17 @@ class Desk {
     else this._write(at, text);
   }
 
-  /** A segment has changed: it is kept, and drawn. */
+  /** A segment was changed here: the server is told, and it is drawn. */
   changed(at) {
-    this.copy.unit(at);
+    this.sync.written(at);
     this.redraw(at);
   }
 
+  /** Puts a mark on a row: "differs", true where its repetitions have other texts, or "people", the names of who is there. */
+  mark(at, name, value) { this._list.mark(at, name, value); }
+
   redraw(at) {
     this._list.draw(at);
-    this.progress();
     this.tell("unit", {at});
     if (at === this.open.at) this._field();
   }
@@ -230,8 +273,30 @@ async function checkAddress(problems) {
   problems.show("address", `Your browser has this page at ${location.host}, but the server is told ${host || "no address"}. Without keys it then refuses what the page sends. If a proxy stands between, let it pass the address on, with its port: “proxy_set_header Host $http_host;” in nginx.`);
 }
 
+/** What `work` makes of each, without keeping the page from anything else for long. */
+async function inParts(entries, work) {
+  const results = [];
+  for (let from = 0; from < entries.length; from += PART) {
+    results.push(...entries.slice(from, from + PART).map(work));
+    if (from + PART < entries.length) await new Promise((done) => setTimeout(done));
+  }
+  return results;
+}
+
+/** The document of the page's address, or the start page. */
+async function open(desk, failed) {
+  document.querySelector("link[rel=icon]").href = address("page/icon.svg");  // whatever the page's address becomes
+  const [, id] = /\/d\/([^/]+)$/.exec(location.pathname) ?? [];
+  if (id) return desk.begin(await server.about(decodeURIComponent(id)));
+  return prepare((about) => {
+    history.pushState(null, "", address(`d/${encodeURIComponent(about.id)}`));
+    desk.begin(about).catch(failed);
+  }, failed);
+}
+
 const desk = new Desk();
+const failed = (error, name = "begin") => desk.failed(name, error);
 $("keys").addEventListener("click", () => $("help").showModal());
 startPanels(desk);
-checkAddress(desk.problems).catch((error) => desk.failed("address", error));
-prepare((...document_) => desk.begin(...document_), (error) => desk.failed("begin", error)).catch((error) => desk.failed("begin", error));
+checkAddress(desk.problems).catch((error) => failed(error, "address"));
+open(desk, failed).catch(failed);

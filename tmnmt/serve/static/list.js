@@ -4,14 +4,14 @@
 import {chipsOf} from "./chips.js";
 import {el, text as paragraph} from "./elements.js";
 import {drawnTags} from "./marks.js";
-import {stateOf, textOf} from "./segments.js";
+import {issuesOf, stateOf, textOf} from "./segments.js";
 import {shown} from "./texts.js";
 
 const STATES = {
-  new: "not translated", draft: "a draft", translated: "translated before", locked: "locked", confirming: "being confirmed",
-  confirmed: "confirmed",
+  new: "not translated", draft: "a draft", locked: "locked", confirming: "being confirmed",
+  translated: "translated", reviewed: "reviewed", approved: "approved",
 };
-const SIGNS = {draft: "~", translated: "✓", locked: "–", confirming: "…", confirmed: "✓"};
+const SIGNS = {draft: "~", locked: "–", confirming: "…", translated: "✓", reviewed: "✓✓", approved: "★"};
 const BLOCK = 40;  // segments
 const IDLE = 8;  // milliseconds that are left where a block of rows is made ahead
 
@@ -22,6 +22,7 @@ export class SegmentList {
     this._units = units;
     this._languages = languages;
     this._isShown = null;
+    this._marks = new Map();  // by place: {name: value}
     this._blocks = [];
     for (let from = 0; from < units.length; from += BLOCK) this._blocks.push(this._block());
     box.replaceChildren(...this._blocks.map(({element}) => element));
@@ -48,6 +49,17 @@ export class SegmentList {
     const block = Math.floor(at / BLOCK), {rows} = this._blocks[block];
     if (rows) this._draw(rows[at - block * BLOCK], at);
   }
+
+  /** Marks a segment, such as "differs"; a value that is empty takes the mark away. */
+  mark(at, name, value) {
+    const marks = this._marks.get(at) ?? {};
+    if ((marks[name] || false) === (value || false)) return;
+    this._marks.set(at, {...marks, [name]: value});
+    this.draw(at);
+  }
+
+  /** Whether a row is shown. */
+  isShown(at) { return this._isShown === null || this._isShown(at); }
 
   /** Shows these rows alone: `isShown` is asked of the number of each, from 0. null: all of them. */
   show(isShown) {
@@ -106,7 +118,7 @@ export class SegmentList {
     row.role = "listitem";
     row.dataset.at = at;
     row.lastElementChild.ariaHidden = "true";
-    if (this._isShown && !this._isShown(at)) row.hidden = true;
+    row.hidden = !this.isShown(at);
     this._draw(row, at);
     return row;
   }
@@ -114,14 +126,21 @@ export class SegmentList {
   _drawn(at, text) { return drawnTags(text, chipsOf(this._units[at])); }
 
   _draw(row, at) {
-    const unit = this._units[at], state = stateOf(unit);
+    const unit = this._units[at], state = stateOf(unit), marks = this._marks.get(at) ?? {};
+    const told = [
+      ["!", "the checks found something", issuesOf(unit).length > 0],
+      ["≠", "a repetition has another text", Boolean(marks.differs)],
+      ["⇄", "somebody else has written, too", unit.others.length > 0],
+      ["”", "with a comment", unit.comments.length > 0],
+    ].filter(([, , isSo]) => isSo);
     row.dataset.state = state;
-    row.toggleAttribute("data-checks", unit.checks.length > 0);
+    row.toggleAttribute("data-checks", issuesOf(unit).length > 0);
     row.querySelector(".target").replaceChildren(...this._drawn(at, textOf(unit)));
-    const signs = [SIGNS[state], unit.checks.length ? "!" : "", Object.keys(unit.others).length ? "⇄" : ""];
-    row.querySelector(".state").textContent = signs.filter(Boolean).join("");
-    const more = unit.checks.length ? ", the checks found something" : "";
-    row.firstElementChild.ariaLabel = `Segment ${at + 1}, ${STATES[state]}${more}`;
+    row.querySelector(".state").textContent = [SIGNS[state] ?? "", ...told.map(([sign]) => sign)].join("");
+    const people = marks.people ? [`${marks.people} at work here`] : [];
+    const [number] = row.children;
+    number.ariaLabel = [`Segment ${at + 1}`, STATES[state], ...told.map(([, what]) => what), ...people].join(", ");
+    if ((number.dataset.people ?? "") !== (marks.people ?? "")) number.dataset.people = marks.people ?? "";
   }
 }
 

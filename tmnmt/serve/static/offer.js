@@ -36,6 +36,13 @@ export class Offer {
     return {...word, origin, match, probability, slots, unsure: isUnsure(word, origin, probability)};
   }
 
+  /** Where all of it came from, as a segment's record has it: {origin, match, quality}. */
+  get provenance() {
+    const {origin, confidence = null} = this.segment, [best] = this.matches;
+    const whole = {memory: "memory", confirmed: "memory", adapted: "adapted"}[origin];
+    return whole ? {origin: whole, match: best?.worth ?? null, quality: null} : {origin: "model", match: null, quality: confidence};
+  }
+
   _whole() {
     return {confirmed: "cache", memory: "memory", adapted: "memory"}[this.segment.origin] ?? "model";
   }

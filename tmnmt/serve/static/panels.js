@@ -14,6 +14,7 @@
 //     sending {at}         a request to confirm it is on its way
 //     confirmed {at}, refused {at}  what came of that
 //     again {}             the segment at work is to be suggested anew: terms have changed
+//     people {people}      who else has the document open: [{name, number}]
 //     field {}             something has changed on which buttons beside the field depend
 
 const starters = [];

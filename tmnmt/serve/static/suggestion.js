@@ -76,6 +76,7 @@ class Suggestion {
       if (signal.aborted) return;
       this.offer = new Offer(answer.translations[0], this._desk.isOwn);
       unit.suggested = this.offer.plain;
+      unit.offered = this.offer.provenance;
       this._draw(unit);
       if (isFresh(unit)) this._continue(unit);
     } finally {
