@@ -314,16 +314,17 @@ def test_comments_are_added_and_deleted(server: Server) -> None:
 def test_many_drafts_are_written_at_once(server: Server) -> None:
     desk = opened(server)
     desk.write(4, text="Clore")
-    changes = [{"number": n, "version": 1, "text": "Fermer"} for n in (2, 4, 5)]
-    reply = desk.do("POST", "/segments", {"changes": changes})
+    drafts: list[dict[str, Any]]
+    drafts = [{"number": n, "version": 1, "text": "Fermer"} for n in (2, 4, 5)]
+    reply = desk.do("POST", "/segments", {"changes": drafts})
     assert [s["number"] for s in reply["segments"]] == [2, 5]
     assert [(s["number"], s["text"]) for s in reply["conflicts"]] == [(4, "Clore")]
     assert {s["version"] for s in reply["segments"]} == {3} == {desk.about()["version"]}
-    changes = [{"number": 2, "version": 3, "text": None}]  # null discards the draft
-    (discarded,) = desk.do("POST", "/segments", {"changes": changes})["segments"]
+    drafts = [{"number": 2, "version": 3, "text": None}]  # null discards the draft
+    (discarded,) = desk.do("POST", "/segments", {"changes": drafts})["segments"]
     assert (discarded["text"], discarded["state"]) == (None, "untouched")
-    changes = [{"number": 99, "version": 1, "text": "x"}]
-    assert desk.ask("POST", "/segments", {"changes": changes}).status == 404
+    drafts = [{"number": 99, "version": 1, "text": "x"}]
+    assert desk.ask("POST", "/segments", {"changes": drafts}).status == 404
 
 
 def test_who_waits_for_changes_gets_them_and_sees_who_is_there(server: Server) -> None:

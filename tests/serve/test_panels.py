@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,11 @@ class Desk:
     @property
     def session(self) -> str:
         return str(self.run("document.getElementById('review').href")).partition("#")[2]
+
+    @property
+    def id(self) -> str:
+        """The document that is open, as the page's address names it."""
+        return str(self.run("location.pathname")).partition("/d/")[2]
 
     def focused(self) -> str:
         return str(self.run("document.activeElement.id"))
@@ -158,3 +164,121 @@ def test_the_page_is_laid_out_as_a_person_likes(desk: Desk) -> None:
     desk.open()  # the browser keeps it
     assert desk.run("document.documentElement.dataset.place") == "fixed"
     assert desk.run("document.querySelector('#view form').elements.size.value") == "115"
+
+
+LINES = "\n".join(f"Article {n} of that Directive is void." for n in range(1, 6))
+
+
+def choose(desk: Desk, selector: str, value: str) -> None:
+    """Writes into a field of the filter, or chooses there."""
+    desk.run(
+        f"((one) => {{ one.value = {json.dumps(value)};"
+        " one.dispatchEvent(new Event('input', {bubbles: true})); })"
+        f"(document.querySelector({json.dumps(selector)}))"
+    )
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def shown(desk: Desk) -> list[str]:
+    rows = "[...document.querySelectorAll('.row')].filter((row) => row.checkVisibility())"
+    return list(desk.run(f"{rows}.map((row) => row.querySelector('.number').textContent)"))
+
+
+def test_segments_are_filtered_and_keys_go_among_them(desk: Desk) -> None:
+    desk.paste(LINES)
+    desk.press("f", "Control", "Shift")
+    assert desk.focused() == "filter-text"
+    desk.run("document.querySelector('[name=isPattern]').click()")
+    choose(desk, "#filter-text", "article [24]\\b")
+    desk.until("document.getElementById('filter-count').textContent === '2 of 5 segments'")
+    assert shown(desk) == ["1", "2", "4"]  # the one at work stays
+    desk.press("Escape")
+    assert desk.focused() == "target"
+    desk.press("ArrowDown", "Alt")
+    desk.until_suggested(2)
+    desk.press("ArrowDown", "Alt")
+    desk.until_suggested(4)
+    choose(desk, "#filter-text", "article [")
+    desk.until("document.getElementById('problem').textContent.includes('A [ is not closed.')")
+    choose(desk, "#filter-text", "")
+    desk.until(
+        "document.querySelectorAll('.row').length === 5 && !document.querySelector('.row[hidden]')"
+    )
+    desk.run("document.querySelector('#problem .dismiss')?.click()")
+
+
+def test_words_are_replaced_before_ones_eyes_and_undone_together(desk: Desk) -> None:
+    desk.paste(LINES)
+    for number, text in enumerate(("Un nul.", "Deux nul nul.", "Trois."), 1):
+        desk.type(text)
+        desk.press("ArrowDown", "Alt")
+        desk.until_suggested(number + 1)
+    desk.press("h", "Control")
+    choose(desk, "#filter-text", "nul")
+    choose(desk, "#replacement", "vide")
+    desk.until("document.querySelectorAll('#changes li').length === 2")
+    assert desk.texts("#changes del") == ["nul", "nul", "nul"]
+    assert desk.text("#changes-count") == "3 places in 2 segments"
+    desk.run("document.querySelector('#changes .replace').focus()")
+    desk.press("Enter")
+    desk.until("document.querySelectorAll('#changes li').length === 1")
+    assert desk.texts(".row .target")[:3] == ["Un vide.", "Deux nul nul.", "Trois."]
+    desk.run("document.getElementById('replace-all').click()")
+    desk.until("document.querySelectorAll('#changes li').length === 0")
+    assert desk.texts(".row .target")[:3] == ["Un vide.", "Deux vide vide.", "Trois."]
+    path = f"/v1/desk/{desk.id}/segments"
+
+    def stored() -> list[str]:
+        return [one["text"] for one in desk.server.get(path)["segments"][:2]]
+
+    until(lambda: stored() == ["Un vide.", "Deux vide vide."])
+    desk.press("Enter")  # the button that undoes them has the focus
+    desk.until("document.querySelector('.row .target').textContent === 'Un nul.'")
+    assert desk.texts(".row .target")[:3] == ["Un nul.", "Deux nul nul.", "Trois."]
+    until(lambda: stored() == ["Un nul.", "Deux nul nul."])
+
+
+def test_what_the_checks_find_is_listed_set_aside_and_asked_about(desk: Desk) -> None:
+    desk.paste("It shall apply from 3 May.\nAll is void.")
+    desk.type("Il s'applique.")
+    desk.press("ArrowDown", "Alt")
+    desk.until("document.getElementById('issues-open').textContent.startsWith('Issues 1')")
+    desk.press("s", "Control")
+    desk.until("document.getElementById('unready').open")
+    assert "found 1 thing" in desk.text("#unready-count")
+    desk.press("Enter")  # shows the issues
+    desk.until("!document.getElementById('issues').hidden")
+    assert desk.texts("#issues-list h3") == ["numbers 1"]
+    assert serious(desk.browser, axe()) == []
+    desk.run("document.querySelector('.issue button:last-child').click()")
+    desk.type("as the client wants it")
+    desk.press("Enter")
+    desk.until("document.getElementById('issues-open').textContent.startsWith('No issues')")
+    (segment, *_) = desk.server.get(f"/v1/desk/{desk.id}/segments")["segments"]
+    assert [one["ignored"] for one in segment["checks"]] == ["as the client wants it"]
+    assert "as the client wants it" in desk.text("#issues-list")
+    desk.run("document.querySelector('.issue button:last-child').click()")
+    desk.until("document.getElementById('issues-open').textContent.startsWith('Issues 1')")
+
+
+def test_five_thousand_segments_are_filtered_without_a_long_task(desk: Desk) -> None:
+    desk.paste("\n".join(f"Article {n} of that Directive is void. " * 2 for n in range(5000)))
+    desk.until("document.querySelectorAll('.row').length === 5000")
+    desk.press("f", "Control", "Shift")
+    desk.run(
+        "window.tasks = [], new PerformanceObserver((list) => tasks.push(...list.getEntries()"
+        ".map(({duration}) => duration))).observe({entryTypes: ['longtask']})"
+    )
+    for text, count in (("article 7", "111 "), ("(a|b)*article [0-4]+ ", "625 "), ("", "")):
+        desk.run(f"document.querySelector('[name=isPattern]').checked = {json.dumps('[' in text)}")
+        choose(desk, "#filter-text", text)
+        desk.until(f"document.getElementById('filter-count').textContent.startsWith('{count}')")
+        desk.browser.settle()
+    print(desk.run("tasks"))
+    assert max(desk.run("tasks"), default=0) < 250  # milliseconds of a machine that others use, too

@@ -13,7 +13,13 @@ from places import ROOT
 from required import absent
 
 HERE = Path(__file__).parent
-SCRIPTS = ("segments.test.js", "sync.test.js", "pattern.test.js", "reading.test.js")
+SCRIPTS = (
+    "segments.test.js",
+    "sync.test.js",
+    "pattern.test.js",
+    "reading.test.js",
+    "filter.test.js",
+)
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

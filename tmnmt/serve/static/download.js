@@ -3,6 +3,7 @@
 import {bytes} from "./api.js";
 import {file} from "./document.js";
 import {el} from "./elements.js";
+import {maySave} from "./issues.js";
 import {panel} from "./panels.js";
 import {sentence} from "./texts.js";
 
@@ -17,6 +18,7 @@ async function save(desk) {
   const {open, problems} = desk, {about} = open;
   await Promise.allSettled(open.sending);
   await desk.sync.flush();
+  if (!(await maySave(desk))) return;
   const {content, refused} = await file(about.id);
   tellRefused(problems, refused);
   const isText = about.kind === "text" || about.kind === "paragraphs";

@@ -1,0 +1,138 @@
+// All that the checks have found in the document, by kind, as it stands now. A person goes there, or sets it aside with a
+// reason; and is asked before the file is saved while any is there.
+
+import {CHECKED} from "./checks.js";
+import {changeSegment} from "./document.js";
+import {el} from "./elements.js";
+import {panel} from "./panels.js";
+import {phrase} from "./phrases.js";
+import {issuesOf} from "./segments.js";
+
+const $ = (id) => document.getElementById(id);
+const MOST_SHOWN = 100;  // of a kind
+const PAUSE = 250;  // milliseconds after a change before the list is drawn
+
+/** What the checks have found in units: {kinds: by name, [{at, name, what}], ignored: [{at, name, what, ignored}], count}. */
+export function collected(units) {
+  const kinds = new Map(), ignored = [];
+  let count = 0;
+  units.forEach((unit, at) => {
+    for (const check of issuesOf(unit)) {
+      kinds.set(check.name, [...kinds.get(check.name) ?? [], {at, ...check}]);
+      count++;
+    }
+    for (const check of unit.checks) if ((check.ignored ?? null) !== null) ignored.push({at, ...check});
+  });
+  return {kinds, ignored, count};
+}
+
+class Issues {
+  constructor(desk) {
+    this._desk = desk;
+    this._timer = 0;
+    this._ignore = desk.trying("issues", (entry, reason) => this._set(entry, reason));
+    desk.on("opened", () => {
+      $("issues-open").hidden = false;
+      this._draw();
+    });
+    desk.on("unit", () => { this._timer ||= setTimeout(() => this._draw(), PAUSE); });
+    desk.action({id: "issues-open", keys: ["ctrl shift e"], work: () => this._toggle()});
+    $("issues-close").addEventListener("click", () => this._toggle());
+    $("issues").addEventListener("keydown", (event) => this._press(event));
+  }
+
+  _toggle() {
+    $("issues").hidden = !$("issues").hidden;
+    $("issues-open").ariaExpanded = String(!$("issues").hidden);
+    this._draw();
+    if ($("issues").hidden) this._desk.editor.field.focus();
+    else ($("issues").querySelector("li button") ?? $("issues-close")).focus();
+  }
+
+  _draw() {
+    clearTimeout(this._timer);
+    this._timer = 0;
+    const {kinds, ignored, count} = collected(this._desk.open.units);
+    $("issues-open").firstChild.textContent = count ? phrase("Issues {count}", {count}) : phrase("No issues");
+    if ($("issues").hidden || $("issues").contains(document.querySelector(".reason"))) return;
+    const place = this._place();
+    $("issues-list").replaceChildren(...[...kinds].flatMap(([name, found]) => this._kind(CHECKED[name] ?? name, found)),
+      ...(ignored.length ? this._kind(phrase("Set aside"), ignored) : []));
+    $("no-issues").hidden = count > 0;
+    this._return(place);
+  }
+
+  /** Which of the buttons has the focus, so that it has it again when the list is drawn anew. */
+  _place() {
+    const buttons = [...$("issues-list").querySelectorAll("button")];
+    return buttons.indexOf(document.activeElement);
+  }
+
+  _return(place) {
+    const buttons = [...$("issues-list").querySelectorAll("button")];
+    if (place >= 0) (buttons[Math.min(place, buttons.length - 1)] ?? $("issues-close")).focus();
+  }
+
+  _kind(title, found) {
+    const list = el("ul", "", ...found.slice(0, MOST_SHOWN).map((entry) => this._line(entry)));
+    list.ariaLabel = title;
+    return [el("h3", "", title, " ", el("small", "quiet", String(found.length))), list];
+  }
+
+  _line(entry) {
+    const {at, what, ignored = null} = entry;
+    const go = el("button", "number", String(at + 1)), aside = el("button", "", ignored === null ? phrase("Set aside …") : phrase("Look at it again"));
+    go.type = aside.type = "button";
+    go.ariaLabel = phrase("Go to segment {number}", {number: at + 1});
+    go.addEventListener("click", () => this._desk.go(at));
+    aside.addEventListener("click", () => (ignored === null ? this._ask(aside, entry) : this._ignore(entry, null)));
+    return el("li", "issue", go, el("span", "", what), ...(ignored ? [el("span", "quiet", ignored)] : []), aside);
+  }
+
+  /** Asks for the reason for which a check is set aside. */
+  _ask(button, entry) {
+    const reason = el("input"), form = el("form", "reason", reason, el("button", "main", phrase("Set aside")));
+    Object.assign(reason, {required: true, maxLength: 500, ariaLabel: phrase("Reason"), placeholder: phrase("Reason")});
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      form.remove();
+      this._ignore(entry, reason.value.trim());
+    });
+    form.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      event.stopPropagation();
+      form.replaceWith(button);
+      button.focus();
+    });
+    button.replaceWith(form);
+    reason.focus();
+  }
+
+  async _set({at, name, what}, reason) {
+    const unit = this._desk.open.units[at];
+    await this._desk.sync.landed;
+    const ignore = {check: name, what, ...(reason === null ? {} : {reason})};
+    this._desk.sync.take(await changeSegment(this._desk.open.about.id, unit.number, {version: unit.version, ignore}));
+    this._draw();
+    if (!$("issues").contains(document.activeElement)) this._return(0);
+  }
+
+  _press(event) {
+    if (event.key === "Escape") this._toggle();
+  }
+}
+
+/** Whether the file is to be saved: a person is asked where the checks have found something. */
+export function maySave(desk) {
+  const {count} = collected(desk.open.units), dialog = $("unready");
+  if (!count) return Promise.resolve(true);
+  $("unready-count").textContent = phrase("The checks have found {count} things that nobody has set aside.", {count});
+  dialog.returnValue = "";
+  dialog.showModal();
+  return new Promise((done) => dialog.addEventListener("close", () => {
+    done(dialog.returnValue === "save");
+    if (dialog.returnValue === "look") $("issues-open").click();
+  }, {once: true}));
+}
+
+panel((desk) => { new Issues(desk); });
