@@ -161,6 +161,23 @@ def test_a_block_keeps_its_lines(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "target", "wanted"),
+    [
+        ("en:\n  a: |+\n    One\n\n  b: x\n", "Une", "fr:\n  a: |+\n    Une\n\n  b: x\n"),
+        (
+            "en:\n  a: |2\n      One\n    two\n",
+            "  Une\ndeux",
+            "fr:\n  a: |2\n      Une\n    deux\n",
+        ),
+        ("en:\n  a: |-\n    One\n", "Une", "fr:\n  a: |-\n    Une\n"),
+        ("en:\n  a: >+\n    One\n\n\n  b: x\n", "Une", "fr:\n  a: >+\n    Une\n\n\n  b: x\n"),
+    ],
+)
+def test_a_block_keeps_its_form(tmp_path: Path, text: str, target: str, wanted: str) -> None:
+    assert filled(opened(tmp_path, text), target).decode() == wanted
+
+
 def test_a_language_gets_the_plural_forms_that_it_needs(tmp_path: Path) -> None:
     file = opened(tmp_path, tgt_lang="pl")
     targets = ["%{count} plik", "%{count} pliki", "%{count} plików", "%{count} pliku"]

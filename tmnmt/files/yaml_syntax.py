@@ -174,12 +174,12 @@ def written(value: str, scalar: Scalar, old: str, column: int, newline: str) -> 
     column: where its key begins in its line, from 0.
     newline: what ends the lines of the file."""
     if scalar.style in ("|", ">"):
-        new = _block(value, old, scalar.style, newline)
+        new = _block(value, old, scalar, newline)
     elif scalar.style == "'":
         new = "'" + value.replace("'", "''") + "'"
     else:
         new = value if not scalar.style else quoted(value)
-    frame = ("{k: ", "}") if scalar.in_flow else (" " * column + "k: ", "\n")
+    frame = ("{k: ", "}") if scalar.in_flow else (" " * column + "k: ", _line_ends(scalar))
     is_right = _reads_as(value, new, frame, is_plain=not scalar.style)
     return new if is_right else quoted(value)
 
@@ -191,17 +191,30 @@ def quoted(value: str) -> str:
     return _UNPRINTABLE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", dumps(value, ensure_ascii=False))
 
 
-def _block(value: str, old: str, style: str, newline: str) -> str:
-    """A text as a block with the header and the indentation of the old one."""
+def _line_ends(scalar: Scalar) -> str:
+    """The line ends that stand behind a scalar and belong to it, as those of a block that keeps
+    them (`|+`); one for any other."""
+    return scalar.value[len(scalar.value.rstrip("\n")) :] or "\n"
+
+
+def _block(value: str, old: str, scalar: Scalar, newline: str) -> str:
+    """A text as a block with the header and the indentation of the old one. Where the header says
+    the indentation (`|2`), the first line may begin with more blanks, which are of the text."""
     header = _HEADER.match(old)
     if header is None:
         return ""
     first = next((line for line in old[header.end() :].split("\n") if line.strip()), "")
-    indent = first[: len(first) - len(first.lstrip(" "))]
+    text_line = next((line for line in scalar.value.split("\n") if line.strip()), "")
+    indent = first[: _blanks(first) - _blanks(text_line)]
     lines = value.rstrip("\n").split("\n")
-    if style == ">":  # a line end there is a blank, and two are one
+    if scalar.style == ">":  # a line end there is a blank, and two are one
         lines = "\n\n".join(lines).split("\n")
     return header[0] + newline.join(indent + line if line else "" for line in lines)
+
+
+def _blanks(line: str) -> int:
+    """How many blanks a line begins with."""
+    return len(line) - len(line.lstrip(" "))
 
 
 def _reads_as(value: str, new: str, frame: tuple[str, str], is_plain: bool) -> bool:
