@@ -274,3 +274,14 @@ def test_files_that_do_not_belong_together_are_told(
     assert previous(model, old, old, text, *out) == 2
     assert "--previous is of one file" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_former_version_that_is_exchanged_with_its_translation_is_told(
+    tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = ("# Fees\n\nPay now.\n", "# Droits\n\nPayez.\n", "# Fees\n\nPay now. New.\n")
+    old, french, new = written(tmp_path, old_md=texts[0], fr_md=texts[1], new_md=texts[2])
+    out = ["--output", str(tmp_path / "out.md")]
+    assert previous(model, french, old, new, *out) == 2
+    assert "first comes the former version, then its translation" in capsys.readouterr().err
+    assert not (tmp_path / "out.md").exists()

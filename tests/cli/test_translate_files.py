@@ -517,3 +517,21 @@ def test_options_of_drafts_that_do_not_go_together_are_refused(
     ):
         assert from_memory(folder, str(catalogues / "a.po"), *options) == 2
         assert message in capsys.readouterr().err
+
+
+def test_subtitles_are_told_where_they_pass_the_limits_of_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "m.tsv").write_text("src\ttgt\nGood day\tBonjour à vous\n", encoding="utf-8")
+    film = tmp_path / "film.srt"
+    film.write_text("1\n00:00:01,000 --> 00:00:03,000\nGood day\n", encoding="utf-8")
+    command = ["translate", "--memory", str(tmp_path / "m.tsv"), "--src-lang", "en"]
+    command += ["--tgt-lang", "fr", "--json", str(film)]
+    assert run([*command, "--width", "10", "--speed", "5"]) == 0
+    checks = json.loads(capsys.readouterr().out)["checks"]
+    assert [check["name"] for check in checks] == ["speed", "width"]
+    assert run(command) == 0
+    assert json.loads(capsys.readouterr().out)["checks"] == []
+    (tmp_path / "a.json").write_text('{"a": "Good day"}', encoding="utf-8")
+    assert run([*command[:-1], str(tmp_path / "a.json"), "--width", "10"]) == 2
+    assert "--width and --lines are of subtitles" in capsys.readouterr().err

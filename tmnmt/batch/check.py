@@ -17,7 +17,6 @@ from tmnmt.checks import (
     Check,
     SubtitleLimits,
     checks,
-    subtitle_limits,
 )
 from tmnmt.codes.record import Text
 from tmnmt.errors import FormatError, UsageError
@@ -131,7 +130,7 @@ class Checker:
         )
         languages = file.src_lang, file.tgt_lang
         if isinstance(file, CueFile):
-            file.limits = self._limits(subtitle_limits(file.tgt_lang))
+            file.limits = SubtitleLimits(self.speed, self.width, self.lines)
             yield from self._of_cues(file)
             return
         for document in file.documents():
@@ -146,11 +145,6 @@ class Checker:
             if unit.state != "locked":
                 results = file.layout_checks(number)
                 yield _Pair(unit.line, unit.id, Text(""), unit.source, ("", ""), results)
-
-    def _limits(self, usual: SubtitleLimits) -> SubtitleLimits:
-        return SubtitleLimits(
-            self.speed or usual.speed, self.width or usual.width, self.lines or usual.lines
-        )
 
     def _languages(self, path: Path) -> tuple[str, str]:
         languages = self.src_lang, self.tgt_lang

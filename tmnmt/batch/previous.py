@@ -164,6 +164,19 @@ def open_versions(
     )
 
 
+def is_translation(new: Versions, former: Versions, translation: Versions) -> bool:
+    """Whether a new version has more texts of the translation than of the former version.
+
+    new: the new version.
+    former: the former version.
+    translation: that of the former version."""
+    texts = {text for text in new.whole.texts if text.strip()}
+    in_former, in_translation = (
+        len(texts.intersection(versions.whole.texts)) for versions in (former, translation)
+    )
+    return in_translation > in_former
+
+
 @dataclass
 class Comparison:
     """What a former version and its translation have for a new version. The units are those of the

@@ -56,9 +56,10 @@ def with_former(
     languages: those that are wanted.
     previous: the former version, and its translation.
 
-    Raises UsageError for a file of other languages, FormatError where one cannot be read."""
+    Raises UsageError for a file of other languages and for a former version that is exchanged with
+    its translation, FormatError where one cannot be read."""
     from tmnmt.batch.filling import agree_on_languages
-    from tmnmt.batch.previous import FileWithFormer, compared, open_versions
+    from tmnmt.batch.previous import FileWithFormer, compared, is_translation, open_versions
 
     kind, (source, translation) = type(file), previous
     agree_on_languages(file, *languages)
@@ -69,6 +70,11 @@ def with_former(
     else:
         _, former = open_versions(kind, source, languages)
         _, of_translation = open_versions(kind, translation, languages[::-1])
+        if is_translation(new, former, of_translation):
+            raise UsageError(
+                f"--previous {source} {translation}: {path} has the texts of {translation}; "
+                "first comes the former version, then its translation"
+            )
     comparison = compared(
         new, former, of_translation, lambda unit, target: not new_file.refused(unit, target)
     )

@@ -174,12 +174,27 @@ class TranslateArguments:
             raise UsageError("--overwrite is of files with targets, such as XLIFF")
         if not todo and self.output.own_translations != Output.own_translations:
             raise UsageError("--own-translations is of files with targets, such as XLIFF")
+        self._limit_subtitles(todo)
         if self.previous is not None:
             check_previous([(job.path, job.file) for job in todo], self.previous)
         if todo:
             self._check_of_files()
             self.read_files(todo)
         return todo
+
+    def _limit_subtitles(self, todo: Sequence[Job]) -> None:
+        """Says what subtitles may have at most. Raises UsageError where none are translated."""
+        limits = self.output.speed, self.output.width, self.output.lines
+        if not any(limits):
+            return
+        from tmnmt.checks import SubtitleLimits
+        from tmnmt.files.cues import CueFile
+
+        files = [job.file for job in todo if isinstance(job.file, CueFile)]
+        if not files:
+            raise UsageError("--speed, --width and --lines are of subtitles, and there are none")
+        for file in files:
+            file.limits = SubtitleLimits(*(limit or 0 for limit in limits))
 
     def read_files(self, todo: Sequence[Job]) -> None:
         """Reads files once, to count and to know what they have themselves. Raises UsageError where

@@ -595,6 +595,17 @@ class Output(Options):
     ] = None
     overwrite: Targets = "nothing"
     own_translations: OwnPairs = "translated"
+    speed: Annotated[
+        float | None,
+        number(1, 1000),
+        Help("Characters a second that subtitles may have; more is told."),
+    ] = None
+    width: Annotated[
+        int | None, whole(1, 1000), Help("Characters of a line of subtitles, at most.")
+    ] = None
+    lines: Annotated[int | None, whole(1, 100), Help("Lines of a cue of subtitles, at most.")] = (
+        None
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -20,7 +20,7 @@ Slot = TypeVar("Slot")
 class CueFile(WholeFile[Slot], Generic[Slot]):
     """A file of subtitles."""
 
-    limits: SubtitleLimits | None = None  # None: those that are usual in the language
+    limits = SubtitleLimits(0, 0, 0)  # 0 stands for what is usual in the language
 
     @abstractmethod
     def _times(self, slot: Slot) -> str:
@@ -32,7 +32,8 @@ class CueFile(WholeFile[Slot], Generic[Slot]):
 
     def layout_checks(self, number: int, target: Text | None = None) -> list[Check]:
         lines = self._shown_lines(self._slots[number], target)
-        limits = self.limits or subtitle_limits(self.tgt_lang)
+        pairs = zip(self.limits, subtitle_limits(self.tgt_lang), strict=True)
+        limits = SubtitleLimits(*(limit or usual for limit, usual in pairs))
         return subtitle_checks(lines, self._seconds[number], limits)
 
     @cached_property
