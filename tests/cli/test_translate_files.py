@@ -535,3 +535,17 @@ def test_subtitles_are_told_where_they_pass_the_limits_of_a_run(
     (tmp_path / "a.json").write_text('{"a": "Good day"}', encoding="utf-8")
     assert run([*command[:-1], str(tmp_path / "a.json"), "--width", "10"]) == 2
     assert "--width and --lines are of subtitles" in capsys.readouterr().err
+
+
+def test_keys_of_front_matter_are_of_pages(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "m.tsv").write_text("src\ttgt\nFees\tDroits\n", encoding="utf-8")
+    (tmp_path / "a.md").write_text("---\ntitle: Fees\n---\nFees\n", encoding="utf-8")
+    command = ["translate", "--memory", str(tmp_path / "m.tsv"), "--src-lang", "en"]
+    command += ["--tgt-lang", "fr", "--front-matter", "title"]
+    assert run([*command, str(tmp_path / "a.md")]) == 0
+    assert capsys.readouterr().out == "---\ntitle: Droits\n---\nDroits\n"
+    (tmp_path / "a.json").write_text('{"a": "Fees"}', encoding="utf-8")
+    assert run([*command, str(tmp_path / "a.json")]) == 2
+    assert "--front-matter is of Markdown, MDX and HTML" in capsys.readouterr().err

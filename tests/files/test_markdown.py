@@ -14,6 +14,8 @@ from markdown_it import MarkdownIt
 from places import ROOT
 
 from tmnmt.codes.record import Code, Text
+from tmnmt.errors import FormatError
+from tmnmt.files.html import HtmlFile
 from tmnmt.files.markdown import MARKDOWN, MarkdownFile
 from tmnmt.files.opening import open_translatable
 
@@ -318,3 +320,52 @@ def test_a_line_break_between_two_spans_is_a_code(tmp_path: Path) -> None:
     file = markdown(tmp_path, content)
     assert [code.markup for code in units(file)[0].source.codes][2] == "  \n"
     assert echoed(file).decode() == content
+
+
+FRONT = """---
+title: Fees  # of permits
+description: "Pay: now"
+tags: [law, one two]
+layout: page
+seo:
+  title: >-
+    Fees that
+    are due
+---
+Pay.
+"""
+
+
+def front_matter_file(tmp_path: Path, name: str, text: str = FRONT) -> HtmlFile:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    file = open_translatable(tmp_path / name)
+    assert isinstance(file, HtmlFile)
+    file.front_matter = ("title", "description", "tags", "seo.title")
+    return file
+
+
+@pytest.mark.parametrize("name", ["a.md", "a.mdx", "a.html"])
+def test_front_matter_is_translated_where_its_keys_are_named(tmp_path: Path, name: str) -> None:
+    file = front_matter_file(tmp_path, name)
+    sources = [unit.source.plain for unit in units(file)]
+    assert sources == ["Fees", "Pay: now", "law", "one two", "Fees that are due", "Pay."]
+    assert echoed(file).decode().count("Fees that are due") == 1
+    content = filled(
+        front_matter_file(tmp_path, name), "Droits: # 1", 'Payez "tout"', "loi"
+    ).decode()
+    assert content == FRONT.replace("Fees  #", '"Droits: # 1"  #', 1).replace(
+        '"Pay: now"', '"Payez \\"tout\\""'
+    ).replace("[law", "[loi")
+
+
+def test_front_matter_is_left_alone_where_no_key_is_named(tmp_path: Path) -> None:
+    for name in ("b.md", "b.html"):
+        file = front_matter_file(tmp_path, name)
+        file.front_matter = ()
+        assert [unit.source.plain for unit in units(file)] == ["Pay."]
+
+
+def test_front_matter_that_is_no_yaml_is_an_error_with_its_line(tmp_path: Path) -> None:
+    file = front_matter_file(tmp_path, "c.md", "---\na: b\ntitle: [x\n---\nPay.\n")
+    with pytest.raises(FormatError, match=r"c\.md, line [34]: no YAML"):
+        units(file)

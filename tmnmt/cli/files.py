@@ -183,11 +183,12 @@ def jobs(
     running_text: bool = False,
     format: Format | None = None,
     level: OwnTranslations = "off",
+    front_matter: Sequence[str] = (),
 ) -> list[Job]:
     """What is to be done where the inputs are files with units; nothing where they are lines of
     text. `running_text`: sentences are the units of plain text, and of files that can be cut so.
     `format`: "text" makes every input plain text. `level`: which translations of a file are taken
-    as confirmed.
+    as confirmed. `front_matter`: the keys in the front matter of pages whose texts are translated.
     The folder of several outputs is made where there is none. Raises UsageError where they are
     both, or where the output cannot be what was named."""
     from tmnmt.files.opening import kind_of
@@ -218,7 +219,7 @@ def jobs(
             raise UsageError(f"--output {output} would be written over the input {path}")
         kind = kinds[path]
         if kind is not None:
-            file = opened_as(kind, path, running_text)
+            file = opened_as(kind, path, running_text, front_matter)
             todo.append(Job(file, path, destination, overwrite, level))
     if folder is not None:
         from tmnmt.durable import make_folder
@@ -227,10 +228,21 @@ def jobs(
     return todo
 
 
-def opened_as(kind: type[TranslatableFile], path: Path, running_text: bool) -> TranslatableFile:
-    """The file, cut into sentences where `running_text` says so. Raises UsageError where it cannot
-    be."""
+def opened_as(
+    kind: type[TranslatableFile],
+    path: Path,
+    running_text: bool,
+    front_matter: Sequence[str] = (),
+) -> TranslatableFile:
+    """The file, cut into sentences where `running_text` says so, with the texts of these keys of
+    its front matter. Raises UsageError where it cannot be cut, or has no front matter."""
+    from tmnmt.files.html import HtmlFile
+
     file = kind(path)
+    if front_matter:
+        if not isinstance(file, HtmlFile) or not file.has_front_matter:
+            raise UsageError(f"--front-matter is of Markdown, MDX and HTML, and {path} is none")
+        file.front_matter = front_matter
     if running_text and not kind.has_running_text:
         raise UsageError(f"--running-text is of text, HTML and Markdown; {path} has segments")
     file.sentences = running_text

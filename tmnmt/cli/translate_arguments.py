@@ -169,7 +169,10 @@ class TranslateArguments:
             self.running_text,
             self.format,
             self.output.own_translations,
+            self.output.front_matter or (),
         )
+        if not todo and self.output.front_matter:
+            raise UsageError("--front-matter is of Markdown, MDX and HTML")
         if not todo and self.output.overwrite != "nothing":
             raise UsageError("--overwrite is of files with targets, such as XLIFF")
         if not todo and self.output.own_translations != Output.own_translations:

@@ -595,6 +595,10 @@ class Output(Options):
     ] = None
     overwrite: Targets = "nothing"
     own_translations: OwnPairs = "translated"
+    front_matter: Annotated[
+        tuple[str, ...],
+        Help("Translate the text of this key of a page's front matter, too.", metavar="KEY"),
+    ] = ()
     speed: Annotated[
         float | None,
         number(1, 1000),

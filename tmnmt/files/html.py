@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from html import unescape
@@ -23,12 +23,14 @@ from tmnmt.codes.placeholders import ALL_FINDERS, Finder, with_placeholders
 from tmnmt.codes.record import Code, Kind, Part, Text, join_parts
 from tmnmt.errors import FormatError
 from tmnmt.file_kinds import FILE_KINDS
+from tmnmt.files.front_matter import front_matter_end, front_matter_texts
 from tmnmt.files.html_syntax import Attribute, Token, attributes, tokens
 from tmnmt.files.pieces import Piece, Words, spans, texts
 from tmnmt.files.sentences import check_language
 from tmnmt.files.texts import MAX_STRING, TOO_MANY, limited, string_of, unit_of
 from tmnmt.files.unit import Filling, Unit
 from tmnmt.files.whole import Edit, WholeFile
+from tmnmt.files.yaml_syntax import Scalar, written
 from tmnmt.formats.clean import excerpt
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.formats.encoding import byte_order_mark, charset
@@ -62,13 +64,15 @@ _NBSP = re.compile("&(?:nbsp|#160|#xa0);", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Slot:
-    """What a unit takes the place of: pieces of a text, or the value of an attribute."""
+    """What a unit takes the place of: pieces of a text, or the value of an attribute, as which a
+    text of front matter counts, too."""
 
     start: int
     stop: int
     pieces: list[Piece] = field(default_factory=list)
     attribute: Attribute | None = None
     form: str = HTML  # of its codes
+    scalar: Scalar | None = field(default=None, kw_only=True)  # of front matter
 
 
 class HtmlFile(WholeFile[Slot]):
@@ -77,6 +81,8 @@ class HtmlFile(WholeFile[Slot]):
     kind = "html"
     title = FILE_KINDS["html"].title
     has_running_text = True
+    has_front_matter = True
+    front_matter: Collection[str] = ()  # the keys in front matter whose texts are translated
     errors = "xmlcharrefreplace"
     finders: Sequence[Finder] = ALL_FINDERS  # of placeholders
 
@@ -116,7 +122,13 @@ class HtmlFile(WholeFile[Slot]):
 
     @cached_property
     def _slots(self) -> list[Slot]:
-        return in_order(self._of_html(0, len(self.text)))
+        start = front_matter_end(self.text) if self.has_front_matter else 0
+        return [*self._of_front_matter(), *in_order(self._of_html(start, len(self.text)))]
+
+    def _of_front_matter(self) -> Iterator[Slot]:
+        for scalar in front_matter_texts(self.text, self.front_matter, self.wrong):
+            value = Attribute("front matter", scalar.start, scalar.end, scalar.style)
+            yield Slot(scalar.start, scalar.end, attribute=value, scalar=scalar)
 
     def _of_html(self, start: int, stop: int) -> list[Slot]:
         """What stands in this part of the text. Raises FormatError for a tag that does not end."""
@@ -128,6 +140,8 @@ class HtmlFile(WholeFile[Slot]):
 
     def _unit(self, slot: Slot) -> Unit:
         line = self.line(slot.start)
+        if slot.scalar is not None:
+            return unit_of(slot.scalar.value.rstrip("\n"), context=slot.scalar.path[0], line=line)
         raw = self.text[slot.start : slot.stop]
         if slot.attribute is not None:
             whole = Piece("text", slot.start, slot.stop)
@@ -205,10 +219,19 @@ class HtmlFile(WholeFile[Slot]):
 
     def _value(self, slot: Slot, target: Text) -> Edit:
         """The value of an attribute with its target. Codes that it has are placeholders."""
+        if slot.scalar is not None:
+            return self._front_matter_edit(slot.scalar, string_of(target))
         quote = slot.attribute.quote if slot.attribute is not None else ""
         sign = "&#39;" if quote == "'" else "&quot;"
         new = _escaped(string_of(target)).replace(quote or '"', sign)
         return Edit(slot.start, slot.stop, new if quote else f'"{new}"')
+
+    def _front_matter_edit(self, scalar: Scalar, target: str) -> Edit:
+        ending = scalar.value[len(scalar.value.rstrip("\n")) :]
+        old = self.text[scalar.start : scalar.end]
+        column = scalar.key_start - self.line_start(scalar.key_start)
+        new = written(target.rstrip("\n") + ending, scalar, old, column, self.newline)
+        return Edit(scalar.start, scalar.end, new)
 
 
 def parts_of(text: str, slot: Slot, words: Words) -> Iterator[Part]:

@@ -2,7 +2,8 @@
 sentence of it. Emphasis, links, code and tags inside are codes; the words of an image are a unit of
 their own, and HTML between blocks is read as in a page.
 
-Left alone: blocks of code, front matter, definitions of links. What is decided so:
+Left alone: blocks of code, definitions of links, and front matter, but for what the user names.
+What is decided so:
 - A target is written on one line, whatever its source was.
 - Signs in it are escaped where they would be markup; and where * would not be read as it is meant,
   as between two letters, it is written as <em> or <strong>."""
@@ -82,7 +83,7 @@ class MarkdownFile(HtmlFile):
                 slots += self._of_html(block.start, block.stop)
             except FormatError:
                 continue  # a tag that ends in another block
-        return in_order(slots)
+        return [*self._of_front_matter(), *in_order(slots)]
 
     def _of_block(self, block: Block) -> Iterator[Slot]:
         pieces = self._reader.pieces(block)

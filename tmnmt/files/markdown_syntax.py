@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from html import unescape
 from typing import TYPE_CHECKING, Any
 
+from tmnmt.files.front_matter import front_matter_end
 from tmnmt.files.pieces import LINE_END, SPAN_PREFIX, Piece
 from tmnmt.files.whole import BOM
 
@@ -18,11 +19,6 @@ if TYPE_CHECKING:
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
-FRONT_MATTER = re.compile(
-    r"(?:---[ \t\r]*\n(?:.*?\n)??(?:---|\.\.\.)|\+\+\+[ \t\r]*\n(?:.*?\n)??\+\+\+)"
-    r"[ \t\r]*(?:\n|\Z)",
-    re.DOTALL,
-)
 _NEWLINE = re.compile(r"\r\n|\n|\r")
 _HASHES = re.compile(r"#{1,6}[ \t]*")
 _TAG = re.compile(r"<(?P<end>/?)(?P<name>[A-Za-z][\w-]*)")
@@ -110,10 +106,8 @@ class Reader:
 
         text: the file."""
         start = len(BOM) if text.startswith(BOM) else 0
-        front = FRONT_MATTER.match(text, start)
-        body = text[start:]
-        if front:
-            body = "\n" * front[0].count("\n") + text[front.end() :]
+        end = front_matter_end(text)
+        body = "\n" * text.count("\n", start, end) + text[end:]
         lines = line_spans(text, start)
         tokens = self._parser.parse(body, self._env)
         cell = 0  # where the cells of a table that were found end

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from tmnmt.errors import FormatError
 from tmnmt.file_kinds import FILE_KINDS
+from tmnmt.files.front_matter import front_matter_end
 from tmnmt.files.html import Slot, in_order
 from tmnmt.files.jsx_syntax import Token, Wrong, fence_end, tokens
 from tmnmt.files.markdown import MarkdownFile, MarkdownSlot
 from tmnmt.files.markdown_syntax import (
-    FRONT_MATTER,
     Block,
     HtmlBlock,
     Reader,
@@ -27,7 +27,6 @@ from tmnmt.files.markdown_syntax import (
     module_end,
 )
 from tmnmt.files.pieces import Piece
-from tmnmt.files.whole import BOM
 
 # what tags and expressions are read as inside a text, since they are no signs of Markdown
 _FIRST: dict[str, str] = {
@@ -89,9 +88,7 @@ class JsxReader(Reader):
         self.tokens = list[Token]()
 
     def blocks(self, text: str) -> Iterator[Block | HtmlBlock]:
-        start = len(BOM) if text.startswith(BOM) else 0
-        front = FRONT_MATTER.match(text, start)
-        start = front.end() if front else start
+        start = front_matter_end(text)
         prose = _without_statements(_MASKS.sub(" ", text), start)
         self.tokens = list(tokens(prose, start, self._wrong))
         yield from super().blocks(_masked(prose, self.tokens))

@@ -82,6 +82,7 @@ class RstFile(HtmlFile):
     kind = "rst"
     title = FILE_KINDS["rst"].title
     finders = ALL_FINDERS
+    has_front_matter = False
 
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
         WholeFile.__init__(self, path, src_lang, tgt_lang)

@@ -170,6 +170,8 @@ class _Tagged(_Lines):
 class _Page(HtmlFile):
     """A page, or a part of one, that is no file."""
 
+    has_front_matter = False
+
     def __init__(self, text: str) -> None:
         self.__dict__["_decoded"] = text, "utf-8"
         super().__init__(Path("text"))
