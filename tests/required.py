@@ -18,6 +18,7 @@ KINDS = (
     "disk",
     "openssl",
     "gettext",
+    "hunspell",  # with a dictionary of French
     "qt",  # its lrelease
     "php",
     "docutils",

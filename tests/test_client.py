@@ -140,10 +140,10 @@ def test_confidence_and_the_next_best_come_over() -> None:
 def test_checks_that_need_the_memory_or_terms_come_over() -> None:
     record: dict[str, Any] = {"src": "a", "tgt": "b", "score": -1.0, "origin": "model"}
     record |= {"low": False, "unknown": 0, "matches": [], "tokens": []}
-    names = ("length", "replay", "terms")
+    names = ("length", "replay", "words", "terms")
     checks = [{"name": name, "what": "x"} for name in names]
     found = _translation(record | {"checks": checks})
-    assert [check.name for check in found.user_checks] == ["replay", "terms"]
+    assert [check.name for check in found.user_checks] == ["replay", "words", "terms"]
 
 
 def test_memories_and_files(served: Server, tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ LAYERS = (
         "compatibility",
         "typography",
         "checks",
+        "dictionaries",
         "visible",
         "progress",
         "vocab",

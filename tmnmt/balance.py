@@ -40,8 +40,8 @@ def unbalanced_quotes(text: str) -> str:
     do not count.
 
     text: the text."""
-    found = (pattern.findall(text) for pattern in _QUOTES)
-    return "".join("".join(marks) for marks in found if len(marks) % 2)
+    marks_by_kind = (pattern.findall(text) for pattern in _QUOTES)
+    return "".join("".join(marks) for marks in marks_by_kind if len(marks) % 2)
 
 
 def is_part_of_quotation(text: str) -> bool:

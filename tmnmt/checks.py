@@ -50,6 +50,7 @@ FINDINGS = {
     "unreadable": "have bytes that are no character",
     "brackets": "have a bracket or quotation mark without its other half",
     "replay": "are the translation of a match, whose source has other words",
+    "words": "have a word that no dictionary, memory or source knows",
     "terms": "lack a term that they should have",
     "forbidden": "have a forbidden term",
     "meaning": "have a term of several meanings, and nothing says which one it is",

@@ -46,6 +46,7 @@ TRIES = 5  # of a request that the server puts off
 LONGEST_WAIT = 30.0  # seconds until it is tried again
 USER_CHECKS = (
     "replay",
+    "words",
     "terms",
     "forbidden",
     "meaning",

@@ -117,7 +117,11 @@ def test_what_cannot_be_checked_does_not_pass(
 
 
 def test_names_of_checks() -> None:
-    assert set(FINDINGS) - set(NAMES) <= {"replay", "meaning"}  # which `translate` alone tells
+    assert set(FINDINGS) - set(NAMES) <= {
+        "replay",
+        "words",
+        "meaning",
+    }  # which `translate` alone tells
     assert set(NAMES) <= set(FINDINGS) and set(CHECKS) < set(NAMES)
     assert check_names(["ends"], []) == ("ends",) and "ends" not in check_names([], ["ends"])
     with pytest.raises(UsageError, match="check 'foo'; allowed: empty, numbers"):

@@ -42,6 +42,7 @@ CHECKS = {
     "unreadable": "it has bytes that are no character:",
     "brackets": "it has a bracket or quotation mark without its other half:",
     "replay": "it is the translation of a match, whose source has other words:",
+    "words": "it has words that nothing knows:",
     "terms": "it lacks a term that it should have:",
     "forbidden": "it has a forbidden term:",
     "meaning": "which meaning does the term have?",

@@ -187,17 +187,19 @@ class TranslateArguments:
 
     def _limit_subtitles(self, todo: Sequence[Job]) -> None:
         """Says what subtitles may have at most. Raises UsageError where none are translated."""
-        limits = self.output.speed, self.output.width, self.output.lines
+        from tmnmt.checks import SubtitleLimits
+
+        output = self.output
+        limits = SubtitleLimits(output.speed or 0, output.width or 0, output.lines or 0)
         if not any(limits):
             return
-        from tmnmt.checks import SubtitleLimits
         from tmnmt.files.cues import CueFile
 
         files = [job.file for job in todo if isinstance(job.file, CueFile)]
         if not files:
             raise UsageError("--speed, --width and --lines are of subtitles, and there are none")
         for file in files:
-            file.limits = SubtitleLimits(*(limit or 0 for limit in limits))
+            file.limits = limits
 
     def read_files(self, todo: Sequence[Job]) -> None:
         """Reads files once, to count and to know what they have themselves. Raises UsageError where

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.extension import Extensions, make_extensions, with_extensions
+from tmnmt.engine.invented_words import invented_words
 from tmnmt.engine.lookup import Lookup
 from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.preparation import Preparation
@@ -76,6 +77,7 @@ def build_pipeline(
         writer=writer,
         states_hash=model.states_hash,
         copied=filters.copied,
+        words=invented_words(languages[1], vocab, indexes),
         tally=tally,
         lock=lock,
     )
@@ -120,6 +122,7 @@ def restricted_pipeline(
         pipeline,
         settings=settings,
         lookup=lookup,
+        words=invented_words(pipeline.languages[1], pipeline.vocab, indexes),
         preparation=pipeline.preparation.with_lookup(lookup),
         writer=pipeline.writer.restricted(settings, extensions),
     )

@@ -23,6 +23,7 @@ from tmnmt.engine.assembly import Assembly, Translated, join_parts
 from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.extension import Extensions, check_all
 from tmnmt.engine.full_match import copy_match
+from tmnmt.engine.invented_words import InventedWords
 from tmnmt.engine.links import LINKED_AT_ONCE
 from tmnmt.engine.lookup import Lookup
 from tmnmt.engine.piece import NO_MATCHES, Piece, Preceding
@@ -77,6 +78,7 @@ class Pipeline:
     writer: makes translations of pieces.
     states_hash: names what pair keys and slots are bound to.
     copied: finds what is copied as it stands.
+    words: finds words that nothing knows; None where they are not looked for.
     tally: what the counts are added to.
     lock: is held while a batch is translated."""
 
@@ -88,6 +90,7 @@ class Pipeline:
     writer: Writer[Any]
     states_hash: str
     copied: Copied
+    words: InventedWords | None
     tally: Tally
     lock: ComputeLock
 
@@ -283,7 +286,7 @@ class Pipeline:
 
     def checked(self, translation: Translation) -> Translation:
         """A finished translation, with what the extensions find wrong in it, what it lacks of what
-        is to be kept, and whether it is a replay.
+        is to be kept, whether it is a replay, and which of its words nothing knows.
 
         translation: the translation."""
         src, tgt = translation.src, translation.tgt
@@ -292,6 +295,9 @@ class Pipeline:
             *check_preserved(src, tgt, self.copied),
             *replay_checks(translation, self.languages[0]),
         ]
+        if self.words is not None:
+            with self.lock:
+                checks += self.words.checks(translation)
         if translation.origin in CHECKED_ORIGINS and tgt.strip():
             questions = [
                 question

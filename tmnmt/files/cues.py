@@ -32,8 +32,9 @@ class CueFile(WholeFile[Slot], Generic[Slot]):
 
     def layout_checks(self, number: int, target: Text | None = None) -> list[Check]:
         lines = self._shown_lines(self._slots[number], target)
-        pairs = zip(self.limits, subtitle_limits(self.tgt_lang), strict=True)
-        limits = SubtitleLimits(*(limit or usual for limit, usual in pairs))
+        speed, width, maximum = self.limits
+        usual = subtitle_limits(self.tgt_lang)
+        limits = SubtitleLimits(speed or usual.speed, width or usual.width, maximum or usual.lines)
         return subtitle_checks(lines, self._seconds[number], limits)
 
     @cached_property

@@ -72,13 +72,13 @@ def in_domain(terms: Sequence[Term], domain: str, lang: str) -> list[Term]:
     lang: the language of the domain's name and of the notes.
 
     Raises UsageError where no meaning of any term belongs to the domain."""
-    chosen = [in_sense(term, [domain], lang) for term in terms]
+    narrowed_terms = [in_sense(term, [domain], lang) for term in terms]
     has_meanings = any(term.senses for term in terms)
-    if has_meanings and all(a is b for a, b in zip(chosen, terms, strict=True)):
+    if has_meanings and all(a is b for a, b in zip(narrowed_terms, terms, strict=True)):
         raise UsageError(
             f"domain {domain!r}: no term of several meanings names it in its context or note"
         )
-    return chosen
+    return narrowed_terms
 
 
 def open_questions(terms: Sequence[Term]) -> list[Check]:

@@ -32,7 +32,7 @@ COLUMNS = {
     "context": ("context", "domain", "subject", "definition"),
     "verbatim": ("do_not_translate", "dnt", "verbatim"),
 }
-OTHER = "other "  # before the name of a column that is not read
+UNREAD_COLUMN = "other "  # before the name of a column that is not read
 _DELIMITERS = {"\t": "tabs", ",": "commas", ";": "semicolons"}
 _YES, _NO = ("yes", "true", "1", "x"), ("no", "false", "0", "")
 _HEADER = (
@@ -152,8 +152,8 @@ def _check_spelling(columns: Sequence[str], place: str) -> None:
     is."""
     names = {name: field for field, field_names in COLUMNS.items() for name in field_names}
     for column in columns:
-        if column.startswith(OTHER):
-            name = column.removeprefix(OTHER)
+        if column.startswith(UNREAD_COLUMN):
+            name = column.removeprefix(UNREAD_COLUMN)
             nearest = get_close_matches(name.replace(" ", "_"), names, 1, ALIKE)
             if nearest and names[nearest[0]] not in columns:
                 raise FormatError(
@@ -169,7 +169,7 @@ def _column(name: str, src_lang: str, tgt_lang: str) -> str:
     for field, lang in (("source", src_lang), ("target", tgt_lang)):
         if rank(normal_code(name), normal_code(lang)) is not None:
             return field
-    return OTHER + name
+    return UNREAD_COLUMN + name
 
 
 def _rows(
