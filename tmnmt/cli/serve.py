@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import sys
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tmnmt import __version__
 from tmnmt.cli.options import CONFIG, check_server_installed, explicit
 from tmnmt.config.serving import ServerOptions
 from tmnmt.errors import UsageError
 from tmnmt.progress import Progress
 from tmnmt.serve.roles import Role
 
+log = logging.getLogger("tmnmt.serve")
 if TYPE_CHECKING:
     from tmnmt.config.server_config import ServerConfig
 
@@ -48,8 +50,12 @@ def serve(
 
 def _run(read_config: Callable[[], ServerConfig]) -> None:
     """Serves what the configuration says until it is stopped. Raises what is wrong with it."""
+    from tmnmt.serve.request_log import use_format
+
     config = read_config()
     options = config.options
+    use_format(options.log)
+    log.info("starting tmnmt %s", __version__)
     certificate, private_key = options.certificate, options.private_key
     if (certificate is None) != (private_key is None):
         raise UsageError("--certificate and --private-key go together")
@@ -88,11 +94,11 @@ def _run(read_config: Callable[[], ServerConfig]) -> None:
         address = _address(options.host, socket.getsockname()[1], certificate is not None)
 
         def announce() -> None:
-            print(f"serving at {address}", file=sys.stderr, flush=True)
+            log.info("serving at %s", address)
 
         reloader = Reloader(service, config, read_config)
         run(service, [socket], announce, certificate, private_key, reloader)
-    print("stopped: what was taken is finished", file=sys.stderr)
+    log.info("stopped: what was taken is finished")
 
 
 def _address(host: str, port: int, is_encrypted: bool) -> str:

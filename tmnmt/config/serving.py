@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from tmnmt.config.bounds import Fixed, Help, Location, at_least, whole
 from tmnmt.config.option import Options
@@ -114,6 +114,11 @@ class ListeningOptions(Options):
             metavar="ORIGIN",
         ),
     ] = ()
+    log: Annotated[
+        Literal["text", "json"],
+        Fixed(),
+        Help("How the log is written: {choices}. Lines of requests are JSON in both."),
+    ] = "text"
 
 
 @dataclass(frozen=True)

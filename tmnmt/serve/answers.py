@@ -16,10 +16,12 @@ CodeRecord = Annotated[list[str | int], "Place, kind, markup; then what is not a
 
 
 class ErrorText(TypedDict):
-    """What is wrong: a word for programs, and a line for people."""
+    """What is wrong: a word for programs, a line for people, and the id that the request has in the
+    log."""
 
     code: str
     message: str
+    request: NotRequired[str]
 
 
 class CheckRecord(TypedDict):

@@ -15,6 +15,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.convertors import PathConvertor, register_url_convertor
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -31,6 +32,7 @@ from tmnmt.serve.dialects import DIALECTS
 from tmnmt.serve.fields import LISTED, check_lists
 from tmnmt.serve.http_error import Refused, wrong
 from tmnmt.serve.page import PAGE
+from tmnmt.serve.request_log import HEADER, begin_request, request_line
 from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Service
 from tmnmt.serve.site import HEADERS
@@ -97,10 +99,13 @@ class _Gate:
         self._app, self._service = app, service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        sent_id = Headers(scope=scope).get(HEADER, "") if scope["type"] == "http" else ""
+        id_header = HEADER.lower().encode(), begin_request(sent_id).encode()
+
         async def send_named(message: Message) -> None:
             if message["type"] == "http.response.start":
                 names = {name.lower() for name, _ in message["headers"]}
-                headers = [header for header in HEADERS if header[0] not in names]
+                headers = [h for h in (*HEADERS, id_header) if h[0] not in names]
                 message = {**message, "headers": [*message["headers"], *headers]}
             await send(message)
 
@@ -169,7 +174,7 @@ class _Endpoint:
             "ms": round(1000 * seconds, 1),
             "key": "".join(key_names),
         }
-        log.info(json.dumps(line))
+        request_line(line)
         if response.status_code != CLIENT_CLOSED:
             await response(scope, receive, send)
 

@@ -13,6 +13,7 @@ from starlette.responses import StreamingResponse
 from tmnmt.errors import TmnmtError
 from tmnmt.serve.http_error import Refused
 from tmnmt.serve.jobs import NOTE_INTERVAL
+from tmnmt.serve.request_log import request_id
 from tmnmt.serve.routes import EVENTS
 from tmnmt.serve.storage.records import Job
 
@@ -35,7 +36,9 @@ def error_record(refused: Refused) -> dict[str, Any]:
     """What was refused, as the own interface writes it.
 
     refused: why it was refused."""
-    return {"error": {"code": refused.code, "message": refused.message}, **refused.details}
+    error = {"code": refused.code, "message": refused.message}
+    error |= {"request": id} if (id := request_id()) else {}
+    return {"error": error, **refused.details}
 
 
 def event_stream(events: AsyncIterator[str]) -> StreamingResponse:

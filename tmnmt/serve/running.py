@@ -202,6 +202,7 @@ def run(
     server = server_of(service, certificate, private_key, dialects)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     sys.setswitchinterval(SWITCH)
+    log.info("translating once with each model")
     service.start()
     if reloader is not None:
         service.reload = lambda: reloader.reload().record

@@ -34,6 +34,14 @@ class Snapshot:
         except sqlite3.Error as error:
             raise DataError(f"{path}: cannot be read: {error}") from error
 
+    def damage(self) -> str:
+        """What is wrong with the file, in SQLite's words; "" where nothing is."""
+        try:
+            rows = self._connection.execute("PRAGMA quick_check(1)").fetchall()
+        except sqlite3.Error as error:
+            return str(error)
+        return "" if rows == [("ok",)] else str(rows[0][0])
+
     def copy(self, path: Path) -> None:
         """Writes the file as it was when this was made.
 
