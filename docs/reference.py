@@ -50,7 +50,8 @@ def _config_tables() -> Iterator[str]:
 
     yield (
         "Its entries are the options of the command. A value is a text, a number, or a list of "
-        "texts. What is marked *start* is read at the start alone; everything else is read again "
+        "texts. Those of tenants may also stand in a table `[tenant.NAME]`. "
+        "What is marked *start* is read at the start alone; everything else is read again "
         "at SIGHUP."
     )
     for group in groups_of(ServerOptions):

@@ -78,6 +78,7 @@ def translating(call: Calls) -> None:
     for path in ("/health", "/ready", "/metrics", "/v1/dialects/deepl/openapi.json"):
         call("GET", path)
     call("POST", "/v1/admin/reload", {})
+    call("GET", "/v1/usage")
 
 
 def memories(call: Calls) -> None:

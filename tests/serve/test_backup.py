@@ -15,8 +15,7 @@ from serving import post, process, tiny_server
 from tiny_model import segments
 
 from tmnmt.cli import run
-from tmnmt.config.server_config import load_config
-from tmnmt.config.serving import ServerOptions
+from tmnmt.config.server_config import ServerConfig, load_config
 from tmnmt.errors import DataError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.serve.backup import back_up, read_contents, restore
@@ -37,10 +36,12 @@ def place(tmp_path: Path) -> Path:
         'keys = "keys.toml"',
         'sessions = "serve.db"',
         "text_length = 77",
+        "[tenant.anna]",
+        "tenant_documents = 3",
     ]
     (tmp_path / "serve.toml").write_text("\n".join(lines), encoding="utf-8")
     config = tmp_path / "serve.toml"
-    back_up(tmp_path / "b.tar.gz", load_config(config).options, config)
+    back_up(tmp_path / "b.tar.gz", load_config(config), config)
     return tmp_path
 
 
@@ -105,7 +106,9 @@ def test_all_comes_back_where_it_was_or_into_a_new_folder(place: Path) -> None:
     names = ["mine.en", "house.csv", "keys.toml", "serve.db", "serve.toml"]
     texts = {name: (place / name).read_bytes() for name in names if name.endswith(("v", "l"))}
     restore(place / "b.tar.gz", place / "new")
-    options = load_config(place / "new" / "serve.toml").options
+    config = load_config(place / "new" / "serve.toml")
+    options, limits = config.options, config.tenant["anna"]
+    assert (limits.tenant_documents, limits.tenant_bytes) == (3, options.tenant_bytes)
     assert options.write_to == (f"mine.en={place}/new/memories/mine.en:penalty=3",)
     assert options.terms == (f"house={place}/new/terms/house.csv",)
     assert options.keys is not None and Keys.load(options.keys).callers[0].name == "anna"
@@ -202,5 +205,5 @@ def test_what_cannot_be_backed_up_is_told_in_one_line(
 def test_nothing_is_overwritten(place: Path) -> None:
     content = (place / "b.tar.gz").read_bytes()
     with pytest.raises(DataError, match="is there already"):
-        back_up(place / "b.tar.gz", ServerOptions())
+        back_up(place / "b.tar.gz", ServerConfig())
     assert (place / "b.tar.gz").read_bytes() == content

@@ -78,7 +78,8 @@ def test_a_tenant_keeps_no_more_than_it_may(folder: Path, tmp_path: Path) -> Non
         pair = {"src": "a", "tgt": "b"}
         confirm = f"/v1/sessions/{session}/confirm"
         assert server.ask("POST", confirm, pair, key=full).status == 200
-        service.quota = Quota(service._size_of("full") + 100, service._size_of)
+        room = service._size_of("full") + 100
+        service.quota = Quota(lambda _: room, service._size_of)
         entries = [{"source": "a" * 100, "target": "b"}]
         glossary = {"name": "x", "source": "en", "target": "fr", "entries": entries}
         segments = {"segments": [{"src": "x" * 100, "tgt": "y"}]}
@@ -123,7 +124,7 @@ def test_what_is_taken_counts_until_it_is_measured() -> None:
         measures.append(tenant)
         return 50
 
-    quota = Quota(100, measure)
+    quota = Quota(lambda _: 100, measure)
     quota.take("a", 40)
     with pytest.raises(Refused) as refused:
         quota.take("a", 11)

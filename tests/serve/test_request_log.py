@@ -40,7 +40,7 @@ def test_an_id_is_in_header_log_and_error(served: Server, caplog: pytest.LogCapt
 
 
 def test_a_failure_is_logged_with_its_request(
-    served: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    served: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     import logging
 
@@ -56,6 +56,7 @@ def test_a_failure_is_logged_with_its_request(
         raise RuntimeError("x")
 
     monkeypatch.setattr(served.service, "translate", broken)
+    caplog.set_level("INFO", "tmnmt.serve")
     handler = Lines()
     logging.getLogger("tmnmt.serve").addHandler(handler)
     try:

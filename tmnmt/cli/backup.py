@@ -39,8 +39,7 @@ def backup(
     from tmnmt.serve.backup import back_up
 
     overrides = explicit(context, options) | ({"keys": keys} if keys is not None else {})
-    server_options = load_config(config, overrides).options
-    contents = back_up(output, server_options, config, not without_sessions)
+    contents = back_up(output, load_config(config, overrides), config, not without_sessions)
     print(
         f"{output}: {', '.join(contents.places)}: {quantity(len(contents.files), 'file')}, "
         f"{quantity(contents.size, 'byte')}",

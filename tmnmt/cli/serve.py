@@ -60,7 +60,7 @@ def _run(read_config: Callable[[], ServerConfig]) -> None:
     if (certificate is None) != (private_key is None):
         raise UsageError("--certificate and --private-key go together")
     from tmnmt.serve.keys import Keys
-    from tmnmt.serve.reloading import Reloader
+    from tmnmt.serve.reloading import Reloader, tenant_table
     from tmnmt.serve.running import (
         check_certificate,
         check_host,
@@ -96,6 +96,7 @@ def _run(read_config: Callable[[], ServerConfig]) -> None:
         def announce() -> None:
             log.info("serving at %s", address)
 
+        service.tenants = tenant_table(config)
         reloader = Reloader(service, config, read_config)
         run(service, [socket], announce, certificate, private_key, reloader)
     log.info("stopped: what was taken is finished")

@@ -16,14 +16,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
 
 from tmnmt.config.bounds import Flat
 from tmnmt.config.option import Option, groups_of, options_of
-from tmnmt.config.serving import ServerOptions
+from tmnmt.config.serving import ServerOptions, TenantLimits
 from tmnmt.config.tables import build, read_toml
 from tmnmt.errors import UsageError
 
@@ -36,9 +36,11 @@ NOT_TOLD = "***@"
 class ServerConfig:
     """What a server is told.
 
-    options: the options of the command."""
+    options: the options of the command.
+    tenant: what single tenants may have, by their names."""
 
     options: Annotated[ServerOptions, Flat()] = ServerOptions()
+    tenant: dict[str, TenantLimits] = field(default_factory=dict)
 
 
 def server_settings() -> list[Option]:
@@ -62,13 +64,27 @@ def load_config(
     for setting in server_settings():
         if setting.is_list and setting.name in table:
             table[setting.name] = _entries(table[setting.name], setting, f"{path}: {setting.name}")
+    tenants = table.pop("tenant", {})
     options = build(ServerConfig, table, str(path)).options
     places = {
         setting.name: _located(setting, getattr(options, setting.name), path.parent)
         for setting in server_settings()
         if setting.location is not None
     }
-    return ServerConfig(replace(options, **{**places, **overrides}))
+    options = replace(options, **{**places, **overrides})
+    return ServerConfig(options, _tenants(tenants, options, f"{path}: tenant"))
+
+
+def _tenants(table: Any, options: ServerOptions, location: str) -> dict[str, TenantLimits]:
+    """What single tenants may have. What their tables leave out is as for the others."""
+    if not isinstance(table, dict) or not all(isinstance(entry, dict) for entry in table.values()):
+        raise UsageError(f"{location}: must be tables [tenant.NAME]")
+    general = {setting.name: getattr(options, setting.name) for setting in options_of(TenantLimits)}
+    general = {name: value for name, value in general.items() if value is not None}
+    return {
+        name: build(TenantLimits, {**general, **entry}, f"{location}.{name}")
+        for name, entry in table.items()
+    }
 
 
 def _entries(value: Any, setting: Option, location: str) -> Any:
@@ -128,6 +144,11 @@ def config_lines(config: ServerConfig) -> Iterator[str]:
             is_set = value is not None and value != ()
             yield f"{setting.name} = {_toml(value)}" if is_set else f"# {setting.name} ="
         yield ""
+    for name, limits in config.tenant.items():
+        yield f"[tenant.{json.dumps(name, ensure_ascii=False)}]"
+        for setting in options_of(TenantLimits):
+            if (value := getattr(limits, setting.name)) is not None:
+                yield f"{setting.name} = {_toml(value)}"
 
 
 def _toml(value: Any) -> str:

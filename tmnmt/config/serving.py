@@ -123,9 +123,9 @@ class ListeningOptions(Options):
 
 @dataclass(frozen=True)
 class RequestLimits(Options):
-    """What a request may ask for, and how much is kept for a tenant."""
+    """What a request may ask for."""
 
-    title = "Limits"
+    title = "Limits of requests"
     body_bytes: Annotated[int, at_least(1), Fixed(), Help("Largest request.")] = 2_000_000
     file_bytes: Annotated[int, at_least(1), Fixed(), Help("Largest document or memory file.")] = (
         50_000_000
@@ -136,15 +136,6 @@ class RequestLimits(Options):
         Fixed(),
         Help("Of all requests together that are in memory; more is refused with 429."),
     ] = 200_000_000
-    tenant_bytes: Annotated[
-        int,
-        at_least(1),
-        Fixed(),
-        Help(
-            "Of all that is kept for a tenant: memories that it writes to, sessions, jobs with "
-            "their files, and glossaries."
-        ),
-    ] = 10_000_000_000
     text_length: Annotated[int, at_least(1), Fixed(), Help("Characters of a text, at most.")] = (
         50_000
     )
@@ -158,5 +149,35 @@ class RequestLimits(Options):
 
 
 @dataclass(frozen=True)
-class ServerOptions(RequestLimits, ListeningOptions, ServedParts):
+class TenantLimits(Options):
+    """What a tenant may have."""
+
+    title = "Limits of each tenant"
+    tenant_bytes: Annotated[
+        int,
+        at_least(1),
+        Help(
+            "Of all that is kept for a tenant: memories that it writes to, sessions, jobs with "
+            "their files, and glossaries."
+        ),
+    ] = 10_000_000_000
+    tenant_characters: Annotated[
+        int | None,
+        at_least(0),
+        Help("Characters of texts that are translated in a day; not given, any number."),
+    ] = None
+    tenant_documents: Annotated[
+        int | None,
+        at_least(0),
+        Help("Documents that are translated in a day; not given, any number."),
+    ] = None
+    tenant_requests: Annotated[
+        int | None,
+        at_least(1),
+        Help("Requests in a minute, at each server; not given, any number."),
+    ] = None
+
+
+@dataclass(frozen=True)
+class ServerOptions(TenantLimits, RequestLimits, ListeningOptions, ServedParts):
     """All that a server is told."""

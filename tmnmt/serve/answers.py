@@ -665,6 +665,31 @@ class Health(TypedDict):
     models: int
 
 
+class Amount(TypedDict):
+    """How much a tenant has had of something."""
+
+    limit: Annotated[int | None, "How much it may have; none for any."]
+    count: Annotated[int | None, "How much it has had; none where nobody counts."]
+    resets: Annotated[int, "Seconds until it is counted anew."]
+
+
+class Bytes(TypedDict):
+    """How much is kept for a tenant."""
+
+    limit: int
+    count: int
+
+
+class TenantUsage(TypedDict):
+    """What the tenant of the key has had today, and may have."""
+
+    tenant: str
+    characters: Amount
+    documents: Amount
+    requests: Amount
+    bytes: Bytes
+
+
 class Reloaded(TypedDict):
     """What is served after everything was read again, by names."""
 

@@ -1,4 +1,4 @@
-"""What an operator asks of a running server, under /v1/admin."""
+"""What an operator asks of a running server, and what a tenant asks of its limits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,22 @@ async def reload(service: Service, call: ApiRequest) -> Any:
         raise Refused(409, "not_reloaded", f"everything stays as it was: {error}") from error
 
 
+async def usage(service: Service, call: ApiRequest) -> Any:
+    """How much the tenant of the key has had today of what it may have."""
+    tenant = call.caller.tenant
+
+    def record() -> dict[str, Any]:
+        size = {
+            "limit": service.tenants.limits(tenant).tenant_bytes,
+            "count": service.quota.size(tenant),
+        }
+        return {"tenant": tenant, **service.usage.record(tenant), "bytes": size}
+
+    return await service.write(record)
+
+
 ADMIN = (
+    Route("GET", "/v1/usage", usage, "read", answer=RouteAnswer(answers.TenantUsage)),
     Route(
         "POST",
         "/v1/admin/reload",

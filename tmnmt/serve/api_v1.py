@@ -417,7 +417,7 @@ async def _patiently(work: Callable[[], Awaitable[Result]], seconds: float) -> R
         try:
             return await work()
         except Refused as refused:
-            if refused.status != 429 or time.monotonic() > deadline:
+            if refused.code != "busy" or time.monotonic() > deadline:
                 raise
         await asyncio.sleep(RETRY_SECONDS)
 

@@ -9,6 +9,7 @@ import logging
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -146,6 +147,17 @@ def _first(path: str) -> str:
     return path.split("/")[1] if "/" in path else ""
 
 
+@dataclass
+class _Context:
+    """What is found out while a request is answered.
+
+    key: the name of its key.
+    headers: what its answer says of the limits of its tenant."""
+
+    key: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+
+
 class _Endpoint:
     """One route of one dialect. An object that is no function: Starlette hands it scope, receive
     and send."""
@@ -156,9 +168,9 @@ class _Endpoint:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         request, start = Request(scope, receive, send), time.monotonic()
-        key_names = list[str]()
+        context = _Context()
         try:
-            response = await self._answer(request, key_names)
+            response = await self._answer(request, context)
         except Refused as refused:
             response = refusal_response(self._dialect, refused)
         except asyncio.CancelledError:
@@ -172,21 +184,22 @@ class _Endpoint:
             "route": self._name,
             "status": response.status_code,
             "ms": round(1000 * seconds, 1),
-            "key": "".join(key_names),
+            "key": context.key,
         }
         request_line(line)
+        response.headers.update(context.headers)
         if response.status_code != CLIENT_CLOSED:
             await response(scope, receive, send)
 
-    async def _answer(self, request: Request, key_names: list[str]) -> Response:
+    async def _answer(self, request: Request, context: _Context) -> Response:
         if self._service.keys is None:
             route = self._route
             self._service.site.check_local(request.headers, route.is_page, route.is_shell)
         with Lease(self._service.room) as lease:
-            call = await self._read(request, lease, key_names)
+            call = await self._read(request, lease, context)
             return await self._handled(request, call)
 
-    async def _read(self, request: Request, lease: Lease, key_names: list[str]) -> ApiRequest:
+    async def _read(self, request: Request, lease: Lease, context: _Context) -> ApiRequest:
         """The request. Who asks is known before its body is read, or before more of it is read than
         a small one where the dialect sends the key in it."""
         service, route = self._service, self._route
@@ -203,8 +216,9 @@ class _Endpoint:
             await self._read_body(request, call, lease, SMALL)
             key = str(call.body.get(key_field) or "")
         call.caller = service.caller(key)
-        key_names.append(call.caller.name)
+        context.key = call.caller.name
         call.caller.check(route.role)
+        context.headers = service.usage.take_request(call.caller.tenant)
         lease.assign(call.caller.tenant)
         if not is_inside:
             await self._read_body(request, call, lease)

@@ -35,7 +35,7 @@ from tmnmt.config.server_config import (
     server_settings,
     without_secrets,
 )
-from tmnmt.config.serving import ServerOptions
+from tmnmt.config.serving import ServerOptions, TenantLimits
 from tmnmt.durable import create, make_folder, rename, replacing, sync_tree
 from tmnmt.errors import DataError, UsageError
 from tmnmt.index.back_ends import is_absent, is_address, local_path
@@ -81,26 +81,27 @@ class Contents:
 
 
 def back_up(
-    path: Path, options: ServerOptions, config: Path | None = None, with_sessions: bool = True
+    path: Path, config: ServerConfig, file: Path | None = None, with_sessions: bool = True
 ) -> Contents:
     """Writes a backup, which is there as a whole or not at all. Servers may go on meanwhile.
 
     path: the new file.
-    options: what the server is told.
-    config: the file of options; None for none.
+    config: what the server is told.
+    file: the file of options; None for none.
     with_sessions: whether sessions, jobs and glossaries are in it.
 
     Raises DataError where the file is there already, or something cannot be read. Raises UsageError
     for memories and sessions on a server, which that server has to back up."""
     if path.exists():
         raise DataError(f"{path}: is there already; give another name")
+    options = config.options
     folders = _memory_folders(options)
     database = _database(options) if with_sessions else None
     places = {name: str(folder.resolve()) for name, folder in folders.items()}
-    single = _single_files(options, config)
+    single = _single_files(options, file)
     places |= {name: str(file.resolve()) for name, file in single.items()}
     places |= {SESSIONS: str(database.resolve())} if database is not None else {}
-    contents = Contents(places, _record(options), created=time.time())
+    contents = Contents(places, _record(config), created=time.time())
     with ExitStack() as stack:
         copies = {name: list[SnapshotFile]() for name in folders}
         with unchanged(folders.values()):
@@ -155,21 +156,27 @@ def _single_files(options: ServerOptions, config: Path | None) -> dict[str, Path
     return single
 
 
-def _record(options: ServerOptions) -> dict[str, Any]:
+def _record(config: ServerConfig) -> dict[str, Any]:
     """What is not as by default, with whole paths."""
-    values = {name: value for name, value, default in _values(options) if value != default}
+    options = config.options
+    values: dict[str, Any] = {
+        name: value for name, value, default in _values(options) if value != default
+    }
     for setting in server_settings():
         value = values.get(setting.name)
         if value is None or setting.location is None:
             continue
         if setting.is_list and setting.location.is_named:
-            values[setting.name] = [_moved(entry, {}) for entry in value]
+            values[setting.name] = [_relocated(entry, {}) for entry in value]
         elif setting.is_list:
-            values[setting.name] = [str(Path(entry).resolve()) for entry in value]
+            values[setting.name] = [
+                entry if "://" in entry else str(Path(entry).resolve()) for entry in value
+            ]
         else:
             text = without_secrets(str(value))
             values[setting.name] = text if is_address(text) else str(Path(text).resolve())
-    return values
+    tenants = {name: asdict(limits) for name, limits in config.tenant.items()}
+    return values | ({"tenant": tenants} if tenants else {})
 
 
 def _values(options: ServerOptions) -> Iterator[tuple[str, Any, Any]]:
@@ -177,7 +184,7 @@ def _values(options: ServerOptions) -> Iterator[tuple[str, Any, Any]]:
         yield setting.name, getattr(options, setting.name), setting.default
 
 
-def _moved(entry: str, places: Mapping[str, Path]) -> str:
+def _relocated(entry: str, places: Mapping[str, Path]) -> str:
     """The same [NAME=]PLACE[:SETTINGS] with the place that it has now, or its whole path."""
     place = memory_place(entry)
     if is_address(place.place):
@@ -273,8 +280,8 @@ def restore(path: Path, folder: Path | None = None) -> Contents:
     }
     places |= {CONFIG: folder / CONFIG} if folder is not None else {}
     # what SQLite left beside another file of sessions would be taken for a part of this one
-    besides = [Path(f"{places[SESSIONS]}{end}") for end in ("-wal", "-shm") if SESSIONS in places]
-    for place in [*places.values(), *besides]:
+    leftovers = [Path(f"{places[SESSIONS]}{end}") for end in ("-wal", "-shm") if SESSIONS in places]
+    for place in [*places.values(), *leftovers]:
         if os.path.lexists(place):
             raise DataError(f"{place}: is there already; nothing was restored")
     with _unpacked(path, contents, places) as unpacked:
@@ -379,7 +386,7 @@ def _unpacked(
                     continue
                 target = unpacked[item] / PurePosixPath(name).relative_to(item)
                 target.parent.mkdir(parents=True, exist_ok=True)
-                if _written(target, file) != contents.files[name]:
+                if _copy_file(target, file) != contents.files[name]:
                     raise DataError(f"{path}: {name} differs from what was backed up")
         for place in unpacked.values():
             if place.is_dir():
@@ -398,7 +405,7 @@ def _delete(paths: Iterable[Path]) -> None:
             path.unlink(missing_ok=True)
 
 
-def _written(target: Path, file: BinaryIO) -> tuple[int, str]:
+def _copy_file(target: Path, file: BinaryIO) -> tuple[int, str]:
     """Writes a new file, which is on disk then, and returns its size and sha256."""
     handle = open_file(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as copy:
@@ -412,16 +419,19 @@ def _name_new_places(
     contents: Contents, places: Mapping[str, Path], unpacked: Mapping[str, Path]
 ) -> None:
     """Has sessions, and the file of options, name the new places."""
-    moved = {former: places[name].resolve() for name, former in contents.places.items()}
+    new_places = {former: places[name].resolve() for name, former in contents.places.items()}
     if SESSIONS in unpacked:
-        relocate(unpacked[SESSIONS], {Path(former): place for former, place in moved.items()})
+        relocate(unpacked[SESSIONS], {Path(former): place for former, place in new_places.items()})
     values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in contents.options.items()
+        if name != "tenant"
     }
     for name in ("write_to", "terms"):
-        values[name] = tuple(_moved(entry, moved) for entry in values.get(name, ()))
+        values[name] = tuple(_relocated(entry, new_places) for entry in values.get(name, ()))
     for name, item in (("keys", KEYS), ("sessions", SESSIONS)):
         values |= {name: str(places[item].resolve())} if item in places else {}
-    config = ServerConfig(ServerOptions(**values))
+    tenants = contents.options.get("tenant", {})
+    limits = {name: TenantLimits(**entry) for name, entry in tenants.items()}
+    config = ServerConfig(ServerOptions(**values), limits)
     unpacked[CONFIG].write_text("\n".join(config_lines(config)), encoding="utf-8")

@@ -19,7 +19,6 @@ from typing import Literal
 
 from tmnmt import __version__
 from tmnmt.compiled.native import folders as code_folders
-from tmnmt.config.options import TranslationOptions
 from tmnmt.config.serving import ServerOptions
 from tmnmt.errors import TmnmtError, UsageError
 from tmnmt.index.back_ends import (
@@ -35,12 +34,13 @@ from tmnmt.serve.keys import Keys, check_tenants
 from tmnmt.serve.languages import distance, language
 from tmnmt.serve.memories import Place
 from tmnmt.serve.memories import place_of as memory_place
+from tmnmt.serve.opening import translation_options
 from tmnmt.serve.storage.opening import open_storage, place_of
 from tmnmt.serve.storage.snapshot import Snapshot
 
 Status = Literal["ok", "warn", "fail"]
 LITTLE, TOO_LITTLE = 2_000_000_000, 200_000_000  # bytes of a disk that are free
-AHEAD = 300.0  # seconds that a file may be newer than the clock
+LEAD = 300.0  # seconds that a file may be newer than the clock
 RELEASED = 1_760_000_000  # seconds since 1970: no clock that is right shows less
 
 
@@ -101,12 +101,12 @@ def _python(_: Installation) -> Iterator[Result]:
 
 def _packages(installation: Installation) -> Iterator[Result]:
     options = installation.options
-    needed = {"starlette": "server", "uvicorn": "server"}
+    required = {"starlette": "server", "uvicorn": "server"}
     if options.sessions is not None and is_address(options.sessions):
-        needed["redis"] = "redis"
+        required["redis"] = "redis"
     if any(map(is_address, _locations(options))):
-        needed["elasticsearch"] = "elasticsearch"
-    for package, extra in needed.items():
+        required["elasticsearch"] = "elasticsearch"
+    for package, extra in required.items():
         if find_spec(package) is None:
             yield "fail", f"{package} is not installed", f"pip install 'tmnmt[{extra}]'"
     optional = {"mcp": "assistants", "icu": "words of Thai, Lao, Khmer and Burmese"}
@@ -156,8 +156,7 @@ def _models(installation: Installation) -> Iterator[Result]:
     for folder in map(Path, options.model):
         try:
             begin = time.monotonic()
-            settings = TranslationOptions(threads=options.threads, keep=options.keep)
-            translator = Translator.load(folder, [], settings)
+            translator = Translator.load(folder, [], translation_options(options))
             translator.translate(["1."])
         except TmnmtError as error:
             yield "fail", str(error), "get or export the model again"
@@ -208,9 +207,9 @@ def _memory(place: Place, installation: Installation, is_written: bool) -> Itera
 def _serves(pair: tuple[str, str], served: Iterable[tuple[str, str]]) -> bool:
     """Whether some languages are those of a model, whatever their regions."""
     return any(
-        distance(language(code), language(other)) is not None
+        distance(language(code), language(served_code)) is not None
         for languages in served
-        for code, other in [(pair[0], languages[0])]
+        for code, served_code in [(pair[0], languages[0])]
         if distance(language(pair[1]), language(languages[1])) is not None
     )
 
@@ -318,13 +317,13 @@ def _disk(installation: Installation) -> Iterator[Result]:
         Path(location) for location in _locations(installation.options) if not is_address(location)
     ]
     places += [sessions] if isinstance(sessions, Path) else []
-    seen = set[int]()
+    devices = set[int]()
     for place in [*places, Path(tempfile.gettempdir())]:
         existing = next(path for path in (place, *place.resolve().parents) if path.exists())
         device = existing.stat().st_dev
-        if device in seen:
+        if device in devices:
             continue
-        seen.add(device)
+        devices.add(device)
         free = shutil.disk_usage(existing).free
         status: Status = "fail" if free < TOO_LITTLE else "warn" if free < LITTLE else "ok"
         advice = "" if status == "ok" else "make room: what cannot be written is refused"
@@ -336,7 +335,7 @@ def _clock(installation: Installation) -> Iterator[Result]:
     sessions = place_of(installation.options.sessions)
     newest = sessions.stat().st_mtime if isinstance(sessions, Path) and sessions.exists() else 0.0
     text = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
-    if now < RELEASED or newest > now + AHEAD:
+    if now < RELEASED or newest > now + LEAD:
         reason = "is earlier than what was written already"
         yield "warn", f"the clock shows {text}, which {reason}", "set the clock, as by NTP"
         return

@@ -111,7 +111,9 @@ async def start_job(
     content: the file.
     work: what is done with the file.
 
-    Raises Refused where there are too many jobs."""
+    Raises Refused where there are too many jobs, or documents of a day."""
+    if kind == DOCUMENT:
+        await service.take(caller.tenant, "documents", 1)
 
     def start() -> Job:
         parameters = {**subject, "file": clean_name(name)[:MOST_NAME]}

@@ -36,8 +36,9 @@ def error_record(refused: Refused) -> dict[str, Any]:
     """What was refused, as the own interface writes it.
 
     refused: why it was refused."""
-    error = {"code": refused.code, "message": refused.message}
-    error |= {"request": id} if (id := request_id()) else {}
+    error, id = {"code": refused.code, "message": refused.message}, request_id()
+    if id:
+        error["request"] = id
     return {"error": error, **refused.details}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tmnmt.batch.pretranslate import best_matches
-from tmnmt.codes.record import Source
+from tmnmt.codes.record import Source, plain_of
 from tmnmt.index.base import Index
 from tmnmt.segments import Match, Translation
 from tmnmt.serve.http_error import Refused
@@ -27,7 +27,8 @@ class InTurn:
     session: what the segments are translated in.
     view: the translator that they are translated by, with all memories.
     seconds: after so many a job is given up.
-    follow: has the session learn what was confirmed by now; called in the thread of the model."""
+    follow: has the session learn what was confirmed by now; called in the thread of the model.
+    spend: counts characters that are translated. Raises Refused where there may be no more."""
 
     model: Model
     session: Session
@@ -35,6 +36,7 @@ class InTurn:
     tenant: str
     seconds: float
     follow: Callable[[], None] = lambda: None
+    spend: Callable[[int], None] = lambda _: None
 
     def with_memory(self, memory: Index) -> InTurn:
         """The same with one more memory, which the document has itself."""
@@ -52,6 +54,7 @@ class InTurn:
     def __call__(self, sources: Sequence[Source], pairs: Pairs = ()) -> Sequence[Translation]:
         """The translations of segments that stand near by. `pairs`: what is confirmed beside them
         in the document, what counts most last. Raises Refused for what is refused for good."""
+        self.spend(sum(len(plain_of(source)) for source in sources))
         while True:
             try:
                 session = self._session_with(pairs)

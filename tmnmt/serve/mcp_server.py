@@ -144,7 +144,9 @@ class McpEndpoint:
         service = self._service
         if service.keys is None:
             service.site.check_local(request.headers)
-        lease.assign(service.caller(head_of(request).key).tenant)
+        tenant = service.caller(head_of(request).key).tenant
+        service.usage.take_request(tenant)
+        lease.assign(tenant)
         return await read_body(request, service.limits.body, bodies.SECONDS, lease)
 
     async def _started(self) -> StreamableHTTPSessionManager:

@@ -80,12 +80,12 @@ def open_parts(
     return Parts(models, memories, lists)
 
 
-def close_memories(parts: Parts, others: Parts) -> None:
+def close_memories(parts: Parts, previous: Parts) -> None:
     """Closes the memories of some parts, as far as others do not have them.
 
     parts: the parts.
-    others: the others."""
-    retained = {id(memory.index) for memory in others.memories}
+    previous: the other parts."""
+    retained = {id(memory.index) for memory in previous.memories}
     for memory in parts.memories:
         if id(memory.index) not in retained:
             close(memory)
@@ -114,23 +114,28 @@ def _model(
     except Refused as refused:
         raise UsageError(f"{folder}: the languages of this model are unknown") from refused
     indexes = [memory.index for memory in memories if memory.serves((source, target))]
-    hosted = {option.name: getattr(options, option.name) for option in options_of(HostedBase)}
-    settings = options.threads, options.keep, *hosted.values()
-    origin = _version(folder), settings, tuple(map(id, indexes))
+    settings = translation_options(options)
+    origin = _version(folder), repr(settings), tuple(map(id, indexes))
     for model in previous:
         if model.origin == origin:
             return model
     name = name_of(folder)
     log.info("loading the model %s", name)
-    translator = Translator.load(
-        folder, indexes, TranslationOptions(keep=options.keep, threads=options.threads, **hosted)
-    )
+    translator = Translator.load(folder, indexes, settings)
     if translator.pipeline.writer.reads_around:
         raise UsageError(
             f"{folder}: its context network reads whole documents, and the server translates "
             "segment by segment; serve its base instead"
         )
     return Model(name, Queue(translator, waiting), origin)
+
+
+def translation_options(options: ServedParts) -> TranslationOptions:
+    """How models translate that a server has.
+
+    options: what is served."""
+    hosted = {option.name: getattr(options, option.name) for option in options_of(HostedBase)}
+    return TranslationOptions(keep=options.keep, threads=options.threads, **hosted)
 
 
 def _version(folder: Path) -> Hashable:

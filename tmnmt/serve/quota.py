@@ -24,8 +24,8 @@ class _Measure:
 class Quota:
     """For any thread. What is taken in counts as large as its request, until it is measured."""
 
-    def __init__(self, limit: int, measure: Callable[[str], int]) -> None:
-        """limit: bytes of a tenant. measure: what one keeps."""
+    def __init__(self, limit: Callable[[str], int], measure: Callable[[str], int]) -> None:
+        """limit: gives how many bytes a tenant may keep. measure: what one keeps."""
         self._limit, self._measure = limit, measure
         self._measures: dict[str, _Measure] = {}
         self._lock = threading.Lock()
@@ -37,18 +37,30 @@ class Quota:
         size: how many bytes there are.
 
         Raises Refused where the tenant has no room for them."""
+        limit = self._limit(tenant)
         with self._lock:
-            measure = self._measures.get(tenant)
-            if measure is None or time.monotonic() > measure.expiry:
-                self._measures[tenant] = measure = self._measured(tenant)
-            if measure.size + size > self._limit:
+            measure = self._current(tenant)
+            if measure.size + size > limit:
                 raise Refused(
                     413,
                     "quota",
-                    f"all that is kept for this tenant may have {self._limit:,} bytes "
+                    f"all that is kept for this tenant may have {limit:,} bytes "
                     "(--tenant-bytes); delete some of it",
                 )
             measure.size += size
+
+    def size(self, tenant: str) -> int:
+        """How many bytes are kept for a tenant, more or less.
+
+        tenant: the tenant."""
+        with self._lock:
+            return self._current(tenant).size
+
+    def _current(self, tenant: str) -> _Measure:
+        measure = self._measures.get(tenant)
+        if measure is None or time.monotonic() > measure.expiry:
+            self._measures[tenant] = measure = self._measured(tenant)
+        return measure
 
     def _measured(self, tenant: str) -> _Measure:
         start = time.monotonic()

@@ -11,16 +11,20 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tmnmt.config.option import options_of
 from tmnmt.config.server_config import ServerConfig, server_settings
+from tmnmt.config.serving import TenantLimits
 from tmnmt.errors import TmnmtError, UsageError
 from tmnmt.serve.holdings import Holdings, discard
 from tmnmt.serve.keys import Keys
 from tmnmt.serve.opening import Parts, check_keys, close_memories, open_parts
 from tmnmt.serve.service import Service
 from tmnmt.serve.terms import TermLists
+from tmnmt.serve.usage import TenantTable
 from tmnmt.system import ENDING_SIGNALS
 
 log = logging.getLogger("tmnmt.serve")
+_TENANT = options_of(TenantLimits)
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,7 @@ class Reloader:
             holdings = Holdings(parts.models, parts.memories, terms, keys)
             self._start(holdings, former)
             service.change(holdings)
+            service.tenants = tenant_table(config)
             return _summary(holdings, former, self._restart(config))
 
     def _start(self, holdings: Holdings, former: Holdings) -> None:
@@ -105,6 +110,14 @@ class Reloader:
         )
 
 
+def tenant_table(config: ServerConfig) -> TenantTable:
+    """What each tenant may have.
+
+    config: what the server is told."""
+    limits = {setting.name: getattr(config.options, setting.name) for setting in _TENANT}
+    return TenantTable(TenantLimits(**limits), config.tenant)
+
+
 def check_keys_stay(former: ServerConfig, config: ServerConfig) -> None:
     """Checks that a server with keys still has a file of keys. Without one, everybody who reaches
     it would be answered.
@@ -118,14 +131,14 @@ def check_keys_stay(former: ServerConfig, config: ServerConfig) -> None:
 
 
 def _summary(holdings: Holdings, former: Holdings, restart: tuple[str, ...]) -> Reloaded:
-    before, now = _by_identity(former), _by_identity(holdings)
+    former_names, now = _by_identity(former), _by_identity(holdings)
     return Reloaded(
         tuple(model.name for model in holdings.models),
         tuple(memory.name for memory in holdings.memories),
         tuple(holdings.terms.served),
         len(holdings.keys.callers) if holdings.keys is not None else None,
-        tuple(name for key, name in now.items() if key not in before),
-        tuple(name for key, name in before.items() if key not in now),
+        tuple(name for key, name in now.items() if key not in former_names),
+        tuple(name for key, name in former_names.items() if key not in now),
         restart,
     )
 

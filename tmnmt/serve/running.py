@@ -18,7 +18,7 @@ import uvicorn
 from tmnmt.allocator import keep_freed
 from tmnmt.config.option import options_of
 from tmnmt.config.options import HostedBase
-from tmnmt.config.serving import RequestLimits, ServedParts
+from tmnmt.config.serving import ServedParts, ServerOptions
 from tmnmt.errors import UsageError
 from tmnmt.progress import ReadProgress
 from tmnmt.serve.app import application
@@ -92,7 +92,7 @@ def service_of(
     return Service(parts.models, parts.memories, storage, keys, limits, parts.terms, site)
 
 
-def limits_of(options: RequestLimits) -> Limits:
+def limits_of(options: ServerOptions) -> Limits:
     """The limits as the service takes them."""
     return Limits(
         body=options.body_bytes,

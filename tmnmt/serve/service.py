@@ -20,6 +20,7 @@ from typing import Any, TypeVar, cast
 from tmnmt.codes.record import Text
 from tmnmt.config.option import options_of
 from tmnmt.config.options import MODES, Decoding, Search
+from tmnmt.config.serving import TenantLimits
 from tmnmt.engine.history import MOST_PAIRS
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.settings import Settings
@@ -49,6 +50,7 @@ from tmnmt.serve.sessions import OpenSession, Sessions, SessionSetup
 from tmnmt.serve.site import Site
 from tmnmt.serve.storage.base import Storage
 from tmnmt.serve.terms import Served, TermLists
+from tmnmt.serve.usage import Kind, TenantTable, Usage
 from tmnmt.serve.workspace.confirmations import Confirmations
 from tmnmt.serve.workspace.documents import Documents
 from tmnmt.session import Session
@@ -155,7 +157,9 @@ class Service:
         self.readers = Readers()
         self.storage = storage
         self.clock = Clock(storage.clock)
-        self.quota = Quota(limits.tenant, self._size_of)
+        self.tenants = TenantTable(TenantLimits(tenant_bytes=limits.tenant))
+        self.quota = Quota(lambda tenant: self.tenants.limits(tenant).tenant_bytes, self._size_of)
+        self.usage = Usage(storage.usage, lambda tenant: self.tenants.limits(tenant))
         writable = writable_indexes(memories)
         self.sessions = Sessions(storage.sessions, limits.sessions, writable, self.clock)
         self.sessions.mend()
@@ -267,6 +271,11 @@ class Service:
         for them."""
         await self.write(lambda: self.quota.take(caller.tenant, size))
 
+    async def take(self, tenant: str, kind: Kind, amount: int) -> None:
+        """Counts what a tenant has. Raises Refused where it would be more than it may have."""
+        if self.usage.limit(tenant, kind) is not None:
+            await self.write(lambda: self.usage.take(tenant, kind, amount))
+
     def caller(self, key: str) -> Caller:
         """Who a key is of. Raises Refused."""
         return ANYBODY if self.keys is None else self.keys.caller(key)
@@ -357,6 +366,7 @@ class Service:
         follow: Callable[[], None] = lambda: None,
     ) -> tuple[Translated, ...]:
         self.check_size(request.texts)
+        await self.take(tenant, "characters", sum(map(len, request.texts)))
         marked = await self._marked(request)
         sources = [source for markup_text in marked for source in markup_text.sources]
         job = Job(
@@ -413,7 +423,8 @@ class Service:
         if not model.translates:
             raise no_model()
         view = cast(Translator, session.translator)
-        return InTurn(model, session, view, tenant, self.limits.seconds, follow)
+        spend = partial(self.usage.take, tenant, "characters")
+        return InTurn(model, session, view, tenant, self.limits.seconds, follow, spend)
 
     def check_size(self, texts: Sequence[str]) -> None:
         """Raises Refused for more texts, or longer ones, than a request may have."""

@@ -63,10 +63,10 @@ def snapshot(folder: Path, stack: ExitStack) -> list[SnapshotFile]:
     generation = manifest.generation_dir(folder)
     paths = [generation / name for name in manifest.files] + [generation / JOURNAL_FILE]
     paths += sorted((folder / KEYS_DIR).glob(CALIBRATIONS))
-    return [_opened(path, folder, stack) for path in [folder / MANIFEST_FILE, *paths]]
+    return [_open_part(path, folder, stack) for path in [folder / MANIFEST_FILE, *paths]]
 
 
-def _opened(path: Path, folder: Path, stack: ExitStack) -> SnapshotFile:
+def _open_part(path: Path, folder: Path, stack: ExitStack) -> SnapshotFile:
     try:
         file = stack.enter_context(os.fdopen(open_file(path, os.O_RDONLY), "rb"))
     except OSError as error:

@@ -400,6 +400,19 @@ class ClockStorage(Protocol):
         work: gives the new note for the present one, which is None where there is none."""
 
 
+class UsageStorage(Protocol):
+    """How much tenants have had on a day, of all servers together."""
+
+    def add(self, day: str, tenant: str, kind: str, amount: int) -> int:
+        """Counts what a tenant has, and returns how much it has had of it on that day. What was had
+        more than a day before is forgotten.
+
+        day: the day, as 2026-11-27.
+        tenant: the tenant.
+        kind: what it has, in a word.
+        amount: how much; 0 only asks."""
+
+
 class Storage(Protocol):
     """All that is kept at one place."""
 
@@ -408,6 +421,7 @@ class Storage(Protocol):
     glossaries: GlossaryStorage
     documents: DocumentStorage
     clock: ClockStorage
+    usage: UsageStorage
 
     def size(self, tenant: str) -> int:
         """How many bytes all that is kept for a tenant has, more or less.

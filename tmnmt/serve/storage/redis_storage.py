@@ -43,6 +43,7 @@ from tmnmt.serve.storage.base import (
     JobStorage,
     SessionStorage,
     Storage,
+    UsageStorage,
 )
 from tmnmt.serve.storage.records import (
     Dictionary,
@@ -61,6 +62,7 @@ from tmnmt.serve.storage.redis_documents import Documents
 from tmnmt.serve.storage.redis_keys import decoded, is_id, key_of, listed
 from tmnmt.serve.storage.redis_server import PREFIX, RedisServer
 
+_TWO_DAYS = 2 * 86_400  # seconds
 _MAKE_SESSION = """
 local prefix, before = ARGV[1], '(' .. ARGV[2]
 for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', before, 'LIMIT', 0, 1000)) do
@@ -696,6 +698,22 @@ class Clock(ClockStorage):
         return note
 
 
+class Usage(UsageStorage):
+    """Usage as `UsageStorage` has it: a hash for each day, which Redis forgets."""
+
+    def __init__(self, server: RedisServer) -> None:
+        """server: the Redis that the counts are on."""
+        self._server = server
+
+    def add(self, day: str, tenant: str, kind: str, amount: int) -> int:
+        key, field = key_of("usage", day), f"{kind} {tenant}"
+        if not amount:
+            return int(self._server.run("HGET", key, field) or 0)
+        count = int(self._server.run("HINCRBY", key, field, amount))
+        self._server.run("EXPIRE", key, _TWO_DAYS)
+        return count
+
+
 class RedisStorage(Storage):
     """All that is kept on one Redis."""
 
@@ -707,7 +725,7 @@ class RedisStorage(Storage):
         self._server = RedisServer(address)
         self.sessions, self.jobs = Sessions(self._server), Jobs(self._server)
         self.glossaries, self.clock = Glossaries(self._server), Clock(self._server)
-        self.documents = Documents(self._server)
+        self.documents, self.usage = Documents(self._server), Usage(self._server)
 
     def size(self, tenant: str) -> int:
         """The size is what Redis says that it takes in memory."""

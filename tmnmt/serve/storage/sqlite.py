@@ -16,6 +16,7 @@ from tmnmt.serve.storage.base import (
     JobStorage,
     SessionStorage,
     Storage,
+    UsageStorage,
 )
 from tmnmt.serve.storage.records import (
     Dictionary,
@@ -463,6 +464,30 @@ class Clock(ClockStorage):
         return note
 
 
+class Usage(UsageStorage):
+    """Usage as `UsageStorage` has it."""
+
+    def __init__(self, file: File) -> None:
+        """file: the file that the counts are in."""
+        self._file = file
+
+    def add(self, day: str, tenant: str, kind: str, amount: int) -> int:
+        key = day, tenant, kind
+        query = "SELECT amount FROM usage WHERE day = ? AND tenant = ? AND kind = ?"
+        if amount:
+            with self._file.writing() as connection:
+                connection.execute("DELETE FROM usage WHERE day < date(?, '-1 day')", (day,))
+                connection.execute("INSERT OR IGNORE INTO usage VALUES (?, ?, ?, 0)", key)
+                connection.execute(
+                    "UPDATE usage SET amount = amount + ? WHERE day = ? AND tenant = ?"
+                    " AND kind = ?",
+                    (amount, *key),
+                )
+                return int(connection.execute(query, key).fetchone()[0])
+        rows = self._file.rows(query, *key)
+        return int(rows[0][0]) if rows else 0
+
+
 class SqliteStorage(Storage):
     """All that is kept in one file."""
 
@@ -474,7 +499,7 @@ class SqliteStorage(Storage):
         self._file = File(path)
         self.sessions, self.jobs = Sessions(self._file), Jobs(self._file)
         self.glossaries, self.clock = Glossaries(self._file), Clock(self._file)
-        self.documents = Documents(self._file)
+        self.documents, self.usage = Documents(self._file), Usage(self._file)
 
     def size(self, tenant: str) -> int:
         return sum(self._file.rows(query, tenant)[0][0] or 0 for query in _SIZES)

@@ -139,6 +139,15 @@ CREATE TABLE IF NOT EXISTS document_person (
     PRIMARY KEY (document, name, tab)
 ) WITHOUT ROWID
 """
+_USAGE = """
+CREATE TABLE IF NOT EXISTS usage (
+    day TEXT NOT NULL,       -- as 2026-11-27
+    tenant TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    amount INTEGER NOT NULL,
+    PRIMARY KEY (day, tenant, kind)
+) WITHOUT ROWID
+"""
 _CLOCK = "CREATE TABLE IF NOT EXISTS clock (record TEXT NOT NULL)"  # as of `tmnmt.serve.clock`
 
 
@@ -193,6 +202,7 @@ class File:
                 )
             self._write.execute(_CLOCK)
             self._write.execute(_BACKGROUND)
+            self._write.execute(_USAGE)
             for statement in _DOCUMENTS.split(";"):
                 self._write.execute(statement)
             self._write.execute("COMMIT")
