@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from fetched_clients import FETCHED, printed
 from places import TESTS
-from serving import Server
+from serving import Server, tiny_server
 from tiny_model import PAIRS
+
+from tmnmt.serve.keys import Keys, new_key
 
 
 @pytest.mark.parametrize("path", ["", "/deepl"])
@@ -74,3 +76,23 @@ def test_weblates_machinery(served: Server) -> None:
         assert all(one["texts"]) and len(one["texts"]) == 20
         for code in ("%(name)s", "<b>", "</b>", "<br/>"):
             assert one["coded"].count(code) == 1, (name, code)
+
+
+def test_libraries_for_several_services(served: Server) -> None:
+    """deep-translator and translate, each by all services that both know of."""
+    python, script = FETCHED / "python" / "bin" / "python", TESTS / "clients" / "libraries.py"
+    found = json.loads(printed("python", [str(python), str(script), served.url, PAIRS[0][0]]))
+    services = ("libretranslate", "deepl", "mymemory")
+    libraries = ("deep-translator", "translate")
+    expected = {f"{library} {service}" for library in libraries for service in services}
+    assert {name for name, one in found.items() if one["text"] == PAIRS[0][1]} == expected
+    assert all(one["refused"].endswith(("Error", "Exception")) for one in found.values()), found
+
+
+def test_libraries_with_a_key(folder: Path, tmp_path: Path) -> None:
+    key = new_key(tmp_path / "keys.toml", "one", "translate", None, ["law"])
+    python, script = FETCHED / "python" / "bin" / "python", TESTS / "clients" / "libraries.py"
+    with tiny_server(folder, ("law=law",), keys=Keys.load(tmp_path / "keys.toml")) as server:
+        command = [str(python), str(script), server.url, PAIRS[0][0], key]
+        found = json.loads(printed("python", command))
+    assert [one["text"] for one in found.values()] == [PAIRS[0][1]] * len(found)

@@ -113,7 +113,7 @@ def test_every_way_to_keep_something_is_counted() -> None:
         *("in_session", "stream_in_session", "undo", "segments", "fill", "detect", "export"),
         *("find_session_terms", "presence", "reload"),
         *("get", "watson", "dispatch", "document_status", "document_result"),
-        *("no_batch", "no_estimate"),
+        *("no_batch", "no_estimate", "status", "languages"),
     }
 
 

@@ -22,7 +22,7 @@ _PART = re.compile(r"""\bname="([^"\r\n]{1,200})\"""", re.IGNORECASE)
 _FILE_NAME = re.compile(
     r"""\bfilename(?:\*=utf-8'[\w-]*'([^;\r\n]{1,1000})|="([^"\r\n]{1,1000})")""", re.IGNORECASE
 )
-_HEADERS = ("x-api-key", "mmt-apikey")
+_HEADERS = ("x-api-key", "mmt-apikey", "x-api-token")
 
 
 class FormFile(NamedTuple):
@@ -75,7 +75,7 @@ class ApiRequest:
         if scheme.lower() == "basic":
             return _password(word)
         parts: list[Any] = [self.headers.get(name, "") for name in _HEADERS]
-        parts += [self.query.get(name) for name in ("api_key", "key")]
+        parts += [self.query.get(name) for name in ("api_key", "auth_key", "key")]
         return next((key for key in parts if isinstance(key, str) and key), "")
 
 

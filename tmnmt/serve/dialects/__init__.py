@@ -10,6 +10,7 @@ from tmnmt.serve.dialects.libretranslate import LIBRETRANSLATE
 from tmnmt.serve.dialects.modernmt import MODERNMT
 from tmnmt.serve.dialects.mymemory import MYMEMORY
 from tmnmt.serve.dialects.openai import OPENAI
+from tmnmt.serve.dialects.phrase import PHRASE
 from tmnmt.serve.dialects.simple import SIMPLE
 from tmnmt.serve.dialects.tmserver import TMSERVER
 from tmnmt.serve.routes import Dialect
@@ -27,6 +28,7 @@ DIALECTS: Registry[Dialect] = Registry(
             MODERNMT,
             MYMEMORY,
             OPENAI,
+            PHRASE,
             *SIMPLE,
         )
     },

@@ -139,6 +139,7 @@ DEEPL = Dialect(
     ("/deepl", ""),  # its library for Python leaves out a path that does not end in a slash
     (
         Route("POST", "/v2/translate", translate, fields=_FIELDS),
+        Route("GET", "/v2/translate", translate, fields=_FIELDS),  # as deep-translator asks
         Route("GET", "/v2/languages", languages, "read", _TYPE),
         Route("GET", "/v3/languages", resource_languages, "read", _RESOURCE),
         Route("GET", "/v2/usage", usage, "read"),
