@@ -16,7 +16,7 @@ from tiny_model import PAIRS
 from tmnmt.serve import api_desk
 from tmnmt.serve.keys import Keys, new_key
 from tmnmt.serve.roles import Role
-from tmnmt.serve.service import Service
+from tmnmt.serve.service import Limits, Service
 from tmnmt.serve.workspace import preparing
 
 PO = """msgid ""
@@ -145,6 +145,16 @@ def test_of_two_people_at_one_segment_neither_loses_a_text(server: Server) -> No
     same = desk.do("PATCH", "/segments/2", {"version": 1, "text": "Fermer"})
     assert same == first  # the answer was lost, and the request came again
     assert "version is needed" in str(desk.ask("PATCH", "/segments/2", {"text": "x"}).body)
+
+
+def test_what_is_found_out_beside_them_is_no_conflict_for_people(server: Server) -> None:
+    desk = opened(server)
+    desk.do("POST", "/segments/2/comments", {"text": "A verb?"})
+    desk.do("PATCH", "/segments/2", {"quality": 0.5})
+    assert desk.segment(2)["version"] == 3
+    written = desk.do("PATCH", "/segments/2", {"version": 1, "text": "Fermer"})
+    assert written["text"] == "Fermer" and len(written["comments"]) == 1
+    assert desk.ask("PATCH", "/segments/2", {"version": 3, "text": "Clore"}).status == 409
 
 
 def test_drafts_are_checked_and_a_check_is_ignored_for_a_reason(server: Server) -> None:
@@ -503,3 +513,62 @@ def test_a_target_that_the_file_cannot_take_is_told_or_left(server: Server) -> N
     assert reply.status == 400 and reply.json["refused"][0]["segment"] == 2
     left = desk.ask("GET", "/file?refused=leave")
     assert left.body.decode() == SUBTITLES.replace("Close", "Fermer")
+
+
+def test_documents_are_bounded_in_number_and_count_as_what_is_kept(
+    folder: Path, states: str
+) -> None:
+    limits = Limits(tenant=30_000)
+    with tiny_server(folder, ("law=law",), limits=limits, sessions=states) as server:
+        server.service.documents._limit = 1
+        desk = opened(server)
+        sent = {"name": "b.po", "content": coded(PO)}
+        reply = server.ask("POST", "/v1/desk", sent)
+        assert reply.status == 429 and "too many documents" in reply.json["error"]["message"]
+        assert len(server.get("/v1/sessions")["sessions"]) == 1  # none was left behind
+        before = server.service.storage.size("")
+        desk.write(2, text="x" * 2_000)
+        assert server.service.storage.size("") >= before + 4_000  # in the history, too
+        statuses = {desk.ask("PATCH", "/segments/4", body(n)).status for n in range(12)}
+        assert statuses == {200, 413}
+
+
+def body(number: int) -> dict[str, Any]:
+    return {"version": 99, "text": f"{number} " * 1_500}
+
+
+def test_two_servers_of_one_place_see_the_same_document(folder: Path, states: str) -> None:
+    with (
+        tiny_server(folder, ("law=law",), sessions=states) as one,
+        tiny_server(folder, ("law=law",), sessions=states) as other,
+    ):
+        desk = opened(one)
+        there = Desk(other, desk.id)
+        answers = list[Any]()
+        changes = threading.Thread(
+            target=lambda: answers.append(there.do("GET", "/changes?since=1&wait=20"))
+        )
+        changes.start()
+        desk.confirm(2, "Fermer", repetitions=True)
+        changes.join(30)
+        assert answers[0]["version"] > 1
+        assert [s["confirmed"] for s in there.do("GET", "/segments")["segments"]].count(
+            "Fermer"
+        ) == 3
+
+        def write(desk: Desk, text: str) -> None:
+            for number in range(10):
+                sent = {"version": 10**6, "text": f"{text} {number}"}
+                assert desk.ask("PATCH", "/segments/1", sent).status == 200
+
+        writers = [
+            threading.Thread(target=write, args=(d, t)) for d, t in ((desk, "a"), (there, "b"))
+        ]
+        version = desk.about()["version"]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+        assert desk.about()["version"] == version + 20 and desk.segment(1) == there.segment(1)
+        assert [s["number"] for s in there.do("POST", "/undo", {})["segments"]] == [2, 4, 5]
+        assert desk.pairs() == []

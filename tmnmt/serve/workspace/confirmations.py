@@ -276,7 +276,7 @@ class _Work:
 
 def check_version(segment: WorkSegment, version: int) -> None:
     """Raises Refused where somebody has changed a segment since the version that a caller knows."""
-    if segment.version > version:
+    if segment.edit_version > version:
         why = "somebody else has changed this segment"
         raise Refused(409, "conflict", why, details={"segment": segment.record})
 

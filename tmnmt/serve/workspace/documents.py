@@ -214,7 +214,10 @@ class _Change:
 
     def _with_note(self, previous: WorkSegment, edit: Edit) -> WorkSegment:
         """The segment of an edit, with who made it; its history has it then."""
-        segment = replace(edit.segment, version=self.document.version)
+        version = self.document.version
+        segment = replace(edit.segment, version=version)
+        if edit.kind or segment.pending != previous.pending:
+            segment = replace(segment, edit_version=version)
         if not edit.kind:
             return segment
         segment = replace(segment, author=self._author, time=self._now)

@@ -72,6 +72,8 @@ class WorkSegment:
     author: who changed it last.
     time: when that was, a time of ISO 8601.
     version: the version of the document then.
+    edit_version: the version of the document when a person changed its text or its level last. What
+    is found out beside them, and comments, are no conflict with what somebody writes.
     edits: how many entries its history has had.
     last_note: {"kind", "by", "time"} of the last of these.
     request: the name of the request by which it was confirmed.
@@ -105,6 +107,7 @@ class WorkSegment:
     author: str = ""
     time: str = ""
     version: int = 0
+    edit_version: int = 0
     edits: int = 0
     last_note: Mapping[str, Any] | None = None
     request: str | None = None
