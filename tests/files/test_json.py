@@ -173,3 +173,24 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(dict(pairs)) < len(pairs):
         raise ValueError("a key twice")
     return dict(pairs)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Found $1 of $2", ["$1", "$2"]),
+        ("Pay $5 now", []),
+        ("Pay $1.50 or $10 now", []),
+        ("$1 of ${2}: ${HOME}", ["$1", "${2}", "${HOME}"]),
+    ],
+)
+def test_numbered_parameters_of_a_catalogue_come_through(
+    tmp_path: Path, text: str, names: list[str]
+) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"a": text}), encoding="utf-8")
+    (tmp_path / "a.properties").write_text(f"a={text}\n", encoding="utf-8")
+    (tmp_path / "a.php").write_text(f"<?php\nreturn ['a' => '{text}'];\n", encoding="utf-8")
+    for name in ("a.json", "a.properties", "a.php"):
+        (unit,) = units(open_translatable(tmp_path / name))
+        source = unit.source
+        assert [source.plain[c.at : c.at + c.covers] for c in source.codes] == names

@@ -297,7 +297,7 @@ def test_flags_say_what_is_a_placeholder(tmp_path: Path) -> None:
             ("python-brace-format", "{name} %s"),
             ("qt-format", "%1 of %L2"),
             ("ruby-format", "%<a>d %{b}"),
-            ("sh-format", "$HOME ${x}"),
+            ("sh-format", "$HOME ${x} $1 $@"),
             ("fuzzy", "%s https://example.org"),
         ]
     )
@@ -308,7 +308,7 @@ def test_flags_say_what_is_a_placeholder(tmp_path: Path) -> None:
         ["{name}"],
         ["%1", "%L2"],
         ["%<a>d", "%{b}"],
-        ["$HOME", "${x}"],
+        ["$HOME", "${x}", "$1", "$@"],
         ["%s", "https://example.org"],
     ]
 

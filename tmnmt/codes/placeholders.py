@@ -166,6 +166,24 @@ FINDERS: dict[str, Sequence[Finder]] = {
 }
 ALL_FINDERS = tuple(finder for finders in FINDERS.values() for finder in finders)
 
+_PARAMETER = re.compile(r"(?<![\w$\\])\$(?:\d(?!\w|[.,]\d)|\{\d\})")
+
+
+def numbered_parameters(text: str) -> list[Placeholder]:
+    """The parameters $1 to $9 of a text of a catalogue, as shells, MediaWiki and browser extensions
+    write them. They are numbered from one on, so that a text without $1 has none: $5 is a price
+    there, as it always is in running text.
+
+    text: the text."""
+    places = [*_PARAMETER.finditer(text)] if "$" in text else []
+    if not any(place[0].strip("${}") == "1" for place in places):
+        return []
+    return [Placeholder(*place.span(), movable=True) for place in places]
+
+
+# what the texts of catalogues have besides
+CATALOGUE_FINDERS = (*ALL_FINDERS, numbered_parameters)
+
 
 def with_placeholders(
     text: Text, finders: Iterable[Finder] = ALL_FINDERS, first: Iterable[Finder] = ()

@@ -13,7 +13,7 @@ from functools import cached_property
 from json import dumps
 from pathlib import Path
 
-from tmnmt.codes.placeholders import ALL_FINDERS, by_pattern
+from tmnmt.codes.placeholders import CATALOGUE_FINDERS, by_pattern
 from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.json_syntax import String, strings
 from tmnmt.files.texts import string_of, unit_of
@@ -22,7 +22,7 @@ from tmnmt.files.whole import Edit, WholeFile
 from tmnmt.formats.encoding import byte_order_mark
 from tmnmt.formats.languages import is_code, normal_code
 
-_FINDERS = (*ALL_FINDERS, by_pattern(r"\$t\([^()\s]{1,200}\)|\$[A-Za-z]\w{0,99}\$"))
+_FINDERS = (*CATALOGUE_FINDERS, by_pattern(r"\$t\([^()\s]{1,200}\)|\$[A-Za-z]\w{0,99}\$"))
 _LEFT_ALONE = frozenset({"$schema", "$id"})
 
 

@@ -15,7 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from tmnmt.codes.placeholders import ALL_FINDERS, by_pattern
+from tmnmt.codes.placeholders import CATALOGUE_FINDERS, by_pattern
 from tmnmt.codes.record import Text
 from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.php_syntax import Literal, literals, written
@@ -28,7 +28,7 @@ from tmnmt.formats.encoding import byte_order_mark
 _TABLE = re.compile(
     rb"^(?:return\s*(?:\[|array\s*\()|\$lang\s*(?:\[|=))", re.MULTILINE | re.IGNORECASE
 )
-_FINDERS = (*ALL_FINDERS, by_pattern(r"(?<![\w:]):[A-Za-z_]\w{0,99}(?!:)", signs=":"))
+_FINDERS = (*CATALOGUE_FINDERS, by_pattern(r"(?<![\w:]):[A-Za-z_]\w{0,99}(?!:)", signs=":"))
 _CONDITION = re.compile(r"\s*(?:\{[^\[\]{}]{0,40}\}|\[[^\[\]{}]{0,40}\])\s*")  # of numbers
 _BARRED = re.compile(r"(?<=\S)\|(?=\S)")
 _NUMBERS = re.compile(r"[\[{][\d\s,*-]+[\]}]")

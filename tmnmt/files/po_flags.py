@@ -38,7 +38,7 @@ _BY_FLAG: dict[str, Sequence[Finder]] = {
     "java-format": FINDERS["braces"],
     "csharp-format": FINDERS["braces"],
     "rust-format": FINDERS["braces"],
-    "sh-format": (by_pattern(r"\$(?:\{\w{1,100}\}|[A-Za-z_]\w{0,99})"),),
+    "sh-format": (by_pattern(r"\$(?:\{\w{1,100}\}|[A-Za-z_]\w{0,99}|\d|[@*#?])"),),
     "qt-format": _NUMBERED,
     "qt-plural-format": _NUMBERED,
     "kde-format": _NUMBERED,

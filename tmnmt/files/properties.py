@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from tmnmt.codes.placeholders import ALL_FINDERS, by_pattern
+from tmnmt.codes.placeholders import CATALOGUE_FINDERS, by_pattern
 from tmnmt.codes.record import Text, join_parts
 from tmnmt.errors import short_repr
 from tmnmt.file_kinds import FILE_KINDS
@@ -35,7 +35,7 @@ _WRONG_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*+\\u(?![0-9A-Fa-f]{4})")
 _SIGNS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _ESCAPES = {sign: f"\\{letter}" for letter, sign in _SIGNS.items()} | {"\\": "\\\\"}
 _ARGUMENT = re.compile(r"\{\s*\d")
-_FINDERS = (*ALL_FINDERS, by_pattern("'[{}][^']{0,99}'"))  # a brace that MessageFormat shows
+_FINDERS = (*CATALOGUE_FINDERS, by_pattern("'[{}][^']{0,99}'"))  # a brace that MessageFormat shows
 
 
 class _Property(NamedTuple):
