@@ -107,10 +107,9 @@ class Filter {
   }
 
   _show() {
-    const {units, at} = this._desk.open, wanted = this._wanted;
+    const {units} = this._desk.open, wanted = this._wanted;
     this._desk.show(wanted && ((number) => wanted.has(number) || number === this._desk.open.at));
     $("filter-count").textContent = wanted ? phrase("{shown} of {count} segments", {shown: wanted.size, count: units.length}) : "";
-    if (at >= 0 && wanted) document.querySelector(".row.active")?.scrollIntoView({block: "nearest"});
   }
 
   /** Looks for what would be replaced. */

@@ -36,17 +36,26 @@ class Issues {
       this._draw();
     });
     desk.on("unit", () => { this._timer ||= setTimeout(() => this._draw(), PAUSE); });
-    desk.action({id: "issues-open", keys: ["ctrl shift e"], work: () => this._toggle()});
+    desk.action({id: "issues-open", work: () => this._toggle()});
+    desk.action({keys: ["ctrl shift e"], work: () => this._enter()});
     $("issues-close").addEventListener("click", () => this._toggle());
     $("issues").addEventListener("keydown", (event) => this._press(event));
   }
+
+  /** Goes to the list; where a person is there already, it is closed. */
+  _enter() {
+    if ($("issues").hidden || $("issues").contains(document.activeElement)) this._toggle();
+    else this._focus();
+  }
+
+  _focus() { ($("issues").querySelector("li button") ?? $("issues-close")).focus(); }
 
   _toggle() {
     $("issues").hidden = !$("issues").hidden;
     $("issues-open").ariaExpanded = String(!$("issues").hidden);
     this._draw();
     if ($("issues").hidden) this._desk.editor.field.focus();
-    else ($("issues").querySelector("li button") ?? $("issues-close")).focus();
+    else this._focus();
   }
 
   _draw() {
@@ -131,7 +140,9 @@ export function maySave(desk) {
   dialog.showModal();
   return new Promise((done) => dialog.addEventListener("close", () => {
     done(dialog.returnValue === "save");
-    if (dialog.returnValue === "look") $("issues-open").click();
+    if (dialog.returnValue !== "look") return;
+    if ($("issues").hidden) $("issues-open").click();
+    else $("issues").scrollIntoView();
   }, {once: true}));
 }
 
