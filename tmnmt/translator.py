@@ -132,7 +132,7 @@ class Translator:
         with lock:
             device = device_named(options.device)
             place = with_languages(Path(model), options.src_lang, options.tgt_lang)
-            loaded = load_on(place, device)
+            loaded = load_on(place, device, needs_states=False)
             parameters = load_layers(loaded, device)
             settings = settled(options, parameters, default_mode(parameters, loaded))
             loaded = loaded.reading(settings)

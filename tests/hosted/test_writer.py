@@ -18,6 +18,7 @@ from tmnmt.codes.record import Code, Placed, Text
 from tmnmt.config.options import TranslationOptions
 from tmnmt.errors import ServerError, UsageError
 from tmnmt.hosted import connection
+from tmnmt.hosted.answer_cache import AnswerCache
 from tmnmt.hosted.writer import ChatWriter
 from tmnmt.translator import Translator
 
@@ -426,3 +427,28 @@ def test_an_interruption_ends_what_is_under_way() -> None:
         with pytest.raises(ServerError):
             translator.translate(["Press."])
         assert time.monotonic() - start < 20
+
+
+def test_the_answers_that_were_used_longest_ago_go_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("tmnmt.hosted.answer_cache.time.time", lambda: now[0])
+    cache = AnswerCache(tmp_path / "answers.db", most_answers=150)
+    for number in range(201):
+        now[0] += 10_000
+        cache.put(bytes([number]), str(number))
+        assert cache.get(b"\0") == "0"  # which stays, as it is used
+    assert cache.get(bytes([200])) == "200" and cache.get(bytes([1])) is None
+    assert sum(cache.get(bytes([number])) is not None for number in range(201)) == 150
+
+
+def test_answers_that_cannot_be_kept_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "answers.db"
+    path.write_bytes(b"no database at all" * 100)
+    cache = AnswerCache(path)
+    cache.put(b"1", "one")
+    assert cache.get(b"1") is None
+    assert [record.levelname for record in caplog.records] == ["WARNING"]

@@ -16,14 +16,22 @@ from tmnmt.models.folder import CHECKSUMS, Model, load_model
 DEVICES = re.compile(r"cpu|cuda(:\d{1,2})?|mps")
 
 
-def load_on(model_dir: Path, device: str | None) -> Model:
+def load_on(model_dir: Path, device: str | None, needs_states: bool = True) -> Model:
     """Opens a model on a device.
 
-    model_dir: the model folder.
+    model_dir: the model folder, or the address of a base.
     device: the name of the device, as `device_named` takes it.
+    needs_states: whether its states are read, so that a base that shows none is refused.
 
-    Raises ModelError for what is no model, and UsageError as `device_named` does."""
-    return load_model(model_dir, device_named(device))
+    Raises ModelError for what is no model. Raises UsageError as `device_named` does, and for a base
+    that shows no states where these are read."""
+    model = load_model(model_dir, device_named(device))
+    if needs_states and model.backbone.modes:
+        raise UsageError(
+            f"{model_dir}: this base writes whole texts and shows no states, which are read here; "
+            "give a model folder"
+        )
+    return model
 
 
 def device_named(device: str | None) -> str:

@@ -18,9 +18,12 @@ from tmnmt.training.tm import TMPart
 from tmnmt.training.trainers import JOINT_TRAINERS, NETWORK_TRAINERS
 
 
-def parameters_read(model: Model, layers: MemoryLayers | None, settings: Settings) -> int:
+def parameters_read(model: Model, layers: MemoryLayers | None, settings: Settings) -> int | None:
     """Of the backbone, with its reference or context network where that is read, of the memory
-    layers that these settings read, and of an adaptive kNN."""
+    layers that these settings read, and of an adaptive kNN. None for a base that does not show
+    them."""
+    if model.backbone.modes:
+        return None
     model = model.reading(settings)
     voting = voting_of(settings, model, "cpu")
     return (

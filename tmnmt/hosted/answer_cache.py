@@ -20,6 +20,7 @@ from tmnmt.index.opening import cache_dir
 
 MOST_ANSWERS = 100_000
 MOST_CHARACTERS = 20_000  # of an answer that is kept
+USE_SECONDS = 3600.0  # within which a use counts as the one before it
 FORMAT = 1
 SECONDS_TO_WAIT = 5.0  # for another process that writes
 log = logging.getLogger(__name__)
@@ -55,7 +56,9 @@ class AnswerCache:
         rows = self._run("SELECT text FROM answers WHERE key = ?", (key,))
         if not rows:
             return None
-        self._run("UPDATE answers SET used = ? WHERE key = ?", (time.time(), key))
+        now = time.time()
+        update = "UPDATE answers SET used = ? WHERE key = ? AND used < ?"
+        self._run(update, (now, key, now - USE_SECONDS))
         return str(rows[0][0])
 
     def put(self, key: bytes, text: str) -> None:
@@ -90,6 +93,7 @@ class AnswerCache:
             if not self._path.exists():
                 create(self._path, 0o600)
             database = sqlite3.connect(self._path, timeout=SECONDS_TO_WAIT, check_same_thread=False)
+            database.execute("PRAGMA synchronous = OFF")  # what is lost is asked for again
             database.execute(
                 "CREATE TABLE IF NOT EXISTS answers (key BLOB PRIMARY KEY, text TEXT, used REAL)"
             )
