@@ -204,6 +204,9 @@ class Connection:
             if len(content) > LARGEST:
                 raise ServerError(f"{self.address}: its answer has more than {LARGEST:,} bytes")
             self._set_timeout(connection, deadline)
+        _remaining(deadline)  # a connection that is shut then ends as if it were whole
+        if response.length:
+            raise http.client.IncompleteRead(bytes(content), response.length)
         response.close()
         if response.will_close:
             connection.close()
