@@ -16,10 +16,13 @@ _PHRASE = re.compile(r'phrase\("((?:[^"\\]|\\.)*)"')
 _COMMENT = re.compile(r"/\*.*?\*/|(?:^|(?<=\s))//[^\n]*", re.S)
 _LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`')
 _PLACE = re.compile(r"\$\{[^{}]*\}")
-# what a person reads: a sentence, or several words; names of classes have no capital and no mark
+# what a person reads: a sentence, several words, or one with a capital; names of classes have none
 _READ = re.compile(
     r"[A-Z][a-z]+ [a-z]|[a-z] [a-z]+[.,:…]|[A-Z][a-z]+[.…]$|\b(?:the|of|is|was|and|to) [a-z]"
+    r"|^[A-Z][a-z]+ ?$"
 )
+# names of keys, of a kind of key of the server, and of a language in itself
+_OTHER = ("Enter", "Escape", "Tab", "Home", "End", "Digit", "Key", "Ctrl", "Bearer", "English")
 
 
 class _Texts(HTMLParser):
@@ -39,8 +42,11 @@ class _Texts(HTMLParser):
                 pass
 
     def handle_data(self, data: str) -> None:
-        if "kbd" not in self._open:
-            self.texts.append(" ".join(data.split()))
+        words = data.split()
+        if "kbd" in self._open:  # of keys the long names alone are words
+            self.texts += [word for word in words if len(word) > 3 or word == "Esc"]
+        else:
+            self.texts.append(" ".join(words))
 
 
 def of_pages() -> set[str]:
@@ -64,7 +70,7 @@ def outside() -> Iterator[str]:
     for path in sorted(STATIC.glob("*.js")):
         for literal in _LITERAL.finditer(_PHRASE.sub("", _code(path))):
             text = _PLACE.sub("", literal[1] or literal[2] or "")
-            if _READ.search(text):
+            if text.strip() not in _OTHER and _READ.search(text):
                 yield f"{path.name}: {text}"
 
 

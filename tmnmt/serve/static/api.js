@@ -1,6 +1,7 @@
 // Requests to the server, with the key where it wants one. The key lives as long as the tab.
 
 import {el} from "./elements.js";
+import {phrase} from "./phrases.js";
 
 const KEPT = "tmnmt-key";
 const ROOT = new URL("../", import.meta.url);  // this file lies in page/
@@ -18,18 +19,18 @@ async function sent(method, path, body, signal) {
     return await fetch(address(path), {method, headers, body: content, signal});
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Error("The server does not answer. Your text is still here; try again.");
+    throw new Error(phrase("The server does not answer. Your text is still here; try again."));
   }
 }
 
 function asked() {
-  const field = el("input"), wrong = el("p", "quiet", "The server does not know that key.");
-  const go = el("button", "main", "Go on");
-  const form = el("form", "", el("label", "", "Key ", field), " ", go);
-  const dialog = el("dialog", "", el("h2", "", "This server needs a key"), form, wrong,
-    el("p", "quiet", "It is kept until this tab is closed."));
+  const field = el("input"), wrong = el("p", "quiet", phrase("The server does not know that key."));
+  const go = el("button", "main", phrase("Go on"));
+  const form = el("form", "", el("label", "", phrase("Key"), " ", field), " ", go);
+  const dialog = el("dialog", "", el("h2", "", phrase("This server needs a key")), form, wrong,
+    el("p", "quiet", phrase("It is kept until this tab is closed.")));
   dialog.id = "locked";
-  dialog.ariaLabel = "This server needs a key";
+  dialog.ariaLabel = phrase("This server needs a key");
   Object.assign(field, {id: "key", type: "password", autocomplete: "off"});
   Object.assign(wrong, {id: "wrong-key", role: "alert", hidden: !sessionStorage.getItem(KEPT)});
   document.body.append(dialog);
@@ -57,7 +58,7 @@ async function answered(method, path, body, signal) {
       continue;
     }
     const told = await reply.json().catch(() => null);
-    const error = new Error(told?.error?.message ?? `The server answers with status ${reply.status}.`);
+    const error = new Error(told?.error?.message ?? phrase("The server answers with status {status}.", {status: String(reply.status)}));
     throw Object.assign(error, {status: reply.status, checks: told?.checks, refused: told?.refused, segment: told?.segment});
   }
 }

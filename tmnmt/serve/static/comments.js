@@ -3,6 +3,7 @@
 import {addComment, removeComment} from "./document.js";
 import {el} from "./elements.js";
 import {panel} from "./panels.js";
+import {moment, phrase} from "./phrases.js";
 
 const $ = (id) => document.getElementById(id);
 
@@ -14,12 +15,12 @@ panel((desk) => {
   };
   const send = (work) => desk.trying("comment", async () => desk.sync.take(await work()));
   const line = ({id, by, time, text}) => {
-    const drop = el("button", "", "Delete"), {about, at} = desk.open;
+    const drop = el("button", "", phrase("Delete")), {about, at} = desk.open;
     drop.type = "button";
-    drop.ariaLabel = `Delete the comment: ${text}`;
+    drop.ariaLabel = phrase("Delete the comment: {text}", {text});
     drop.addEventListener("click", send(() => removeComment(about.id, at + 1, id)));
-    const when = new Date(time).toLocaleString("en", {dateStyle: "medium", timeStyle: "short"});
-    return el("li", "", el("span", "quiet", `${by === "you" ? "" : `${by}, `}${when}:`), el("span", "text", text), drop);
+    const written = [by === "you" ? "" : by, moment(time)].filter(Boolean).join(", ");
+    return el("li", "", el("span", "quiet", `${written}:`), el("span", "text", text), drop);
   };
   desk.on("at", () => {
     draw();

@@ -4,6 +4,7 @@ import {checkLine} from "./checks.js";
 import {changeSegment, confirmSegment, undo} from "./document.js";
 import {el} from "./elements.js";
 import {panel} from "./panels.js";
+import {phrase} from "./phrases.js";
 import {base, happen, isConfirmed, isSeen} from "./segments.js";
 import {marked, plain, sentence, tagProblem} from "./texts.js";
 
@@ -25,7 +26,7 @@ class Confirmation {
     const {unit, editor, isLocked} = this._desk;
     const isSending = unit.state === "confirming";
     $("confirm").setAttribute("aria-disabled", String(isSending || isLocked || !editor.whole.trim()));
-    $("confirm").firstChild.textContent = isSeen(unit, editor.text) ? "Confirm all the same " : isSending ? "Confirming … " : "Confirm ";
+    $("confirm").firstChild.textContent = `${isSeen(unit, editor.text) ? phrase("Confirm all the same") : isSending ? phrase("Confirming …") : phrase("Confirm")} `;
     $("target").parentElement.ariaBusy = String(isSending);
     $("discard").hidden = unit.state !== "draft";
     const wrong = unit.checked === null && !isConfirmed(unit) ? [] : unit.checks;
@@ -84,20 +85,20 @@ class Confirmation {
 
   _refuse(unit, at, ticket, error) {
     const desk = this._desk;
-    const once = "Confirm once more to take it all the same.";
+    const once = phrase("Confirm once more to take it all the same.");
     let reason = error.message;
-    if (error.segment) reason = `${error.segment.by === "you" ? "It" : `${error.segment.by} has written there, so it`} was changed meanwhile. The other text stands below yours. ${once}`;
+    if (error.segment) reason = `${overtaken(error.segment.by)} ${phrase("The other text stands below yours.")} ${once}`;
     else if (error.checks) reason = `${sentence(error.checks.map(checkLine).join("; "))} ${once}`;
     if (!happen(unit, "refuse", {ticket, reason, checks: error.checks})) return;
     if (error.segment) desk.sync.take(error.segment, "conflict");
-    if (!isConfirmed(unit)) desk.problems.show(unit, `Segment ${at + 1} is not confirmed: ${reason}`);
+    if (!isConfirmed(unit)) desk.problems.show(unit, phrase("Segment {number} is not confirmed: {reason}", {number: at + 1, reason}));
     desk.changed(at);
     desk.tell("refused", {at});
   }
 
   _tellRepetitions({repetitions, differs}) {
-    const filled = repetitions.length === 1 ? "One repetition is confirmed with it." : `${repetitions.length} repetitions are confirmed with it.`;
-    const differing = differs.length === 1 ? `Segment ${differs[0]} has another text.` : `Segments ${differs.slice(0, 10).join(", ")} have other texts.`;
+    const filled = phrase("{count} repetitions are confirmed with it.", {count: repetitions.length});
+    const differing = phrase("Segments {numbers} have other texts.", {count: differs.length, numbers: differs.slice(0, 10).join(", ")});
     const told = [...(repetitions.length ? [filled] : []), ...(differs.length ? [differing] : [])].join(" ");
     $("told").textContent = told;
     $("told").hidden = !told;
@@ -115,12 +116,15 @@ class Confirmation {
       for (const record of segments) desk.sync.take(record, "revert");
       const [first] = segments;
       if (open.at === at && desk.editor.text === text && !desk.isModal) desk.go(first.number - 1);  // else somebody writes elsewhere
-      const more = segments.length > 1 ? `, with ${segments.length - 1} of its repetitions` : "";
-      desk.say(`Segment ${first.number} is taken back${more}.`);
+      const told = {number: first.number, count: segments.length - 1};
+      desk.say(told.count ? phrase("Segment {number} is taken back, with {count} repetitions.", told) : phrase("Segment {number} is taken back.", told));
     } finally {
       this._isUndoing = false;
     }
   }
 }
+
+/** That somebody has changed a segment meanwhile. */
+const overtaken = (by) => (by === "you" ? phrase("It was changed meanwhile.") : phrase("{person} has changed it meanwhile.", {person: by}));
 
 panel((desk) => { new Confirmation(desk); });

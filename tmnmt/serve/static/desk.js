@@ -18,6 +18,7 @@ import {SegmentList} from "./list.js";
 import "./moves.js";
 import "./others.js";
 import {Listeners, startPanels} from "./panels.js";
+import {phrase} from "./phrases.js";
 import {Presence} from "./presence.js";
 import {Problems} from "./problems.js";
 import "./progress.js";
@@ -140,15 +141,15 @@ class Desk {
       },
       state: (what) => this._tellState(what),
       refused: (error, numbers) => this.problems.show("sync", numbers.length
-        ? `The server does not take what you wrote in segment ${numbers[0] + 1}: ${error.message}`
-        : `The server does not tell any more what others do here: ${error.message} Your text stays in this browser.`),
+        ? phrase("The server does not take what you wrote in segment {number}: {reason}", {number: numbers[0] + 1, reason: error.message})
+        : phrase("The server does not tell any more what others do here: {reason} Your text stays in this browser.", {reason: error.message})),
     };
   }
 
   _tellState(what) {
-    if (what === "lost") this.problems.show("kept", "This browser keeps nothing of what you write, so that it is lost where the server does not answer: do not close the tab then.");
+    if (what === "lost") this.problems.show("kept", phrase("This browser keeps nothing of what you write, so that it is lost where the server does not answer: do not close the tab then."));
     else if (what === "sent") this.problems.clear("sync");
-    else this.problems.show("sync", "The server does not answer. Nothing is lost: this browser keeps what you write, and sends it as soon as the server answers. Go on.");
+    else this.problems.show("sync", phrase("The server does not answer. Nothing is lost: this browser keeps what you write, and sends it as soon as the server answers. Go on."));
   }
 
   /** A segment has changed by what the server told. */
@@ -174,7 +175,7 @@ class Desk {
     const unit = this.open.units[at];
     this.leave();
     if (!unit) {
-      this.say("All segments are translated. Save the file.");
+      this.say(phrase("All segments are translated. Save the file."));
       $("save").focus();
       return;
     }
@@ -191,7 +192,7 @@ class Desk {
     this._field();
     row.scrollIntoView({block: "start"});
     this.editor.field.focus({preventScroll: true});
-    if (unit.state === "locked") this.say(`Segment ${at + 1} is locked.`);
+    if (unit.state === "locked") this.say(phrase("Segment {number} is locked.", {number: at + 1}));
   }
 
   /** Goes a segment on, or back, among those that are shown: 1 or -1. */
@@ -272,7 +273,7 @@ class Desk {
 async function checkAddress(problems) {
   const {host, local} = await get("page/address");
   if (!local || host === location.host) return;
-  problems.show("address", `Your browser has this page at ${location.host}, but the server is told ${host || "no address"}. Without keys it then refuses what the page sends. If a proxy stands between, let it pass the address on, with its port: “proxy_set_header Host $http_host;” in nginx.`);
+  problems.show("address", phrase("Your browser has this page at {own}, but the server is told {host}. Without keys it then refuses what the page sends. If a proxy stands between, let it pass the address on, with its port: “proxy_set_header Host $http_host;” in nginx.", {own: location.host, host: host || phrase("no address")}));
 }
 
 /** What `work` makes of each, without keeping the page from anything else for long. */

@@ -5,6 +5,7 @@ import {file} from "./document.js";
 import {el} from "./elements.js";
 import {maySave} from "./issues.js";
 import {panel} from "./panels.js";
+import {phrase} from "./phrases.js";
 import {sentence} from "./texts.js";
 
 const MOST_REASONS = 10;  // segments whose reasons are told after a file was saved
@@ -24,15 +25,18 @@ async function save(desk) {
   const isText = about.kind === "text" || about.kind === "paragraphs";
   download(desk, content, isText ? about.name.replace(/(\.[^.]*)?$/, `.${about.target}$1`) : about.name);
   const drafts = open.units.filter((unit) => unit.text !== null).length;
-  if (drafts) problems.show("drafts", `The saved file has what is confirmed. ${drafts === 1 ? "One draft is" : `${drafts} drafts are`} not in it, and kept in the document.`);
+  if (drafts) problems.show("drafts", phrase("The saved file has what is confirmed. {count} drafts are not in it, and kept in the document.", {count: drafts}));
   else problems.clear("drafts");
 }
 
 function tellRefused(problems, refused) {
   if (!refused.length) return problems.clear("refused");
-  const reasons = refused.slice(0, MOST_REASONS).map((entry) => `segment ${entry.segment}: ${entry.reason}`).join("; ");
-  const more = refused.length > MOST_REASONS ? ` And ${refused.length - MOST_REASONS} more.` : "";
-  problems.show("refused", `The saved file does not have all that is confirmed. These segments stand in it as they were: ${sentence(reasons)}${more} Change the translation, and confirm it again.`);
+  const reasons = refused.slice(0, MOST_REASONS).map(({segment: number, reason}) => phrase("segment {number}: {reason}", {number, reason})).join("; ");
+  const more = refused.length > MOST_REASONS ? ` ${phrase("And {count} more.", {count: refused.length - MOST_REASONS})}` : "";
+  problems.show("refused", [
+    phrase("The saved file does not have all that is confirmed. These segments stand in it as they were:"),
+    sentence(reasons) + more, phrase("Change the translation, and confirm it again."),
+  ].join(" "));
 }
 
 async function saveTmx(desk) {
@@ -46,5 +50,5 @@ function download(desk, content, name) {
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-  desk.say(`${name} is saved.`);
+  desk.say(phrase("{name} is saved.", {name}));
 }

@@ -53,7 +53,7 @@ class Glossary {
     const {source, target} = this._desk.open.session;
     const targets = term.targets.map((one) => this._button(one, target));
     const forbidden = term.forbidden.map((one) => el("del", "", paragraph("span", target, one)));
-    const more = [term.in_session ? phrase("of this document") : "", term.context, term.note].filter(Boolean).join(" · ");
+    const more = [term.in_session ? phrase(phrase("of this document")) : "", term.context, term.note].filter(Boolean).join(" · ");
     const row = el("li", "term-here", paragraph("span", source, term.source), ...targets, ...forbidden);
     if (more) row.append(el("span", "quiet", more));
     if (term.in_session) row.append(this._remover(term.source));
@@ -64,8 +64,8 @@ class Glossary {
     const number = this._targets.push(target);
     const button = el("button", "term", paragraph("span", language, target));
     button.type = "button";
-    button.title = phrase("Put it where the caret is");
-    if (number <= KEYS) button.append(" ", el("kbd", "", `Ctrl Shift ${number}`));
+    button.title = phrase(phrase("Put it where the caret is"));
+    if (number <= KEYS) button.append(" ", el("kbd", "", `Ctrl ${phrase("Shift")} ${number}`));
     button.addEventListener("click", () => this._insert(target));
     return button;
   }

@@ -4,19 +4,19 @@ import {address} from "./api.js";
 import {change, discard, documents} from "./document.js";
 import {el} from "./elements.js";
 import {Kept} from "./kept.js";
+import {moment, phrase} from "./phrases.js";
 
 const $ = (id) => document.getElementById(id);
 
-export const counted = (many, what) => `${many.toLocaleString("en")} ${what}${many === 1 ? "" : "s"}`;
 
 /** How far a document is, in words: {words: {all, confirmed, draft}, …}. */
 export function standing({words, issues, changed, by}) {
-  const when = new Date(changed).toLocaleString("en", {dateStyle: "medium", timeStyle: "short"});
+  const when = moment(changed);
   return [
-    `${words.confirmed.toLocaleString("en")} of ${counted(words.all, "word")} confirmed`,
-    ...(words.draft ? [`${counted(words.draft, "word")} in drafts`] : []),
-    ...(issues ? [counted(issues, "issue")] : []),
-    by && by !== "you" ? `${when} by ${by}` : when,
+    phrase("{confirmed} of {count} words confirmed", {confirmed: words.confirmed, count: words.all}),
+    ...(words.draft ? [phrase("{count} words in drafts", {count: words.draft})] : []),
+    ...(issues ? [phrase("{count} issues", {count: issues})] : []),
+    by && by !== "you" ? phrase("{when} by {person}", {when, person: by}) : when,
   ].join(", ");
 }
 
@@ -37,7 +37,7 @@ export async function showDocuments(failed) {
     const list = el("ul", "", ...entries.map((entry) => line(entry, failed)));
     if (!name && projects.length === 1) return [list];
     const {all: total, confirmed} = sum(entries);
-    const title = el("h3", "", name || "Without a project", " ", el("small", "quiet", `${confirmed.toLocaleString("en")} of ${counted(total, "word")} confirmed`));
+    const title = el("h3", "", name || phrase("Without a project"), " ", el("small", "quiet", phrase("{confirmed} of {count} words confirmed", {confirmed, count: total})));
     return [title, list];
   }));
 }
@@ -48,14 +48,14 @@ function sum(entries) {
 }
 
 function line(entry, failed) {
-  const link = el("a", "", entry.name), bar = el("progress", ""), remove = el("button", "", "Delete");
+  const link = el("a", "", entry.name), bar = el("progress", ""), remove = el("button", "", phrase("Delete"));
   link.href = address(`d/${encodeURIComponent(entry.id)}`);
-  Object.assign(bar, {max: entry.words.all || 1, value: entry.words.confirmed, ariaLabel: `Confirmed words of ${entry.name}`});
+  Object.assign(bar, {max: entry.words.all || 1, value: entry.words.confirmed, ariaLabel: phrase("Confirmed words of {name}", {name: entry.name})});
   remove.type = "button";
-  remove.ariaLabel = `Delete ${entry.name}`;
+  remove.ariaLabel = phrase("Delete {name}", {name: entry.name});
   remove.addEventListener("click", async () => {
-    if (remove.textContent === "Delete") {  // the first press asks
-      remove.textContent = "Delete it for good, for everybody";
+    if (remove.textContent === phrase("Delete")) {  // the first press asks
+      remove.textContent = phrase("Delete it for good, for everybody");
       remove.ariaLabel = `${remove.textContent}: ${entry.name}`;
       return;
     }
@@ -73,12 +73,12 @@ function line(entry, failed) {
 
 /** A button that asks for the project of a document. */
 function projectButton(entry, failed) {
-  const button = el("button", "", "Project");
+  const button = el("button", "", phrase("Project"));
   button.type = "button";
-  button.ariaLabel = `Project of ${entry.name}`;
+  button.ariaLabel = phrase("Project of {name}", {name: entry.name});
   button.addEventListener("click", () => {
-    const field = el("input"), save = el("button", "main", "Save"), form = el("form", "", field, save);
-    Object.assign(field, {value: entry.project, maxLength: 200, ariaLabel: `Project of ${entry.name}`});
+    const field = el("input"), save = el("button", "main", phrase("Save")), form = el("form", "", field, save);
+    Object.assign(field, {value: entry.project, maxLength: 200, ariaLabel: phrase("Project of {name}", {name: entry.name})});
     field.setAttribute("list", "projects");
     form.addEventListener("submit", (event) => {
       event.preventDefault();

@@ -4,12 +4,13 @@
 import {chipsOf} from "./chips.js";
 import {el, text as paragraph} from "./elements.js";
 import {drawnTags} from "./marks.js";
+import {phrase} from "./phrases.js";
 import {issuesOf, stateOf, textOf} from "./segments.js";
 import {shown} from "./texts.js";
 
-const STATES = {
-  new: "not translated", draft: "a draft", locked: "locked", confirming: "being confirmed",
-  translated: "translated", reviewed: "reviewed", approved: "approved",
+export const STATES = {
+  new: phrase("not translated"), draft: phrase("a draft"), locked: phrase("locked"), confirming: phrase("being confirmed"),
+  translated: phrase("translated"), reviewed: phrase("reviewed"), approved: phrase("approved"),
 };
 const SIGNS = {draft: "~", locked: "–", confirming: "…", translated: "✓", reviewed: "✓✓", approved: "★"};
 const BLOCK = 40;  // segments
@@ -128,18 +129,18 @@ export class SegmentList {
   _draw(row, at) {
     const unit = this._units[at], state = stateOf(unit), marks = this._marks.get(at) ?? {};
     const told = [
-      ["!", "the checks found something", issuesOf(unit).length > 0],
+      ["!", phrase("the checks found something"), issuesOf(unit).length > 0],
       ["≠", "a repetition has another text", Boolean(marks.differs)],
-      ["⇄", "somebody else has written, too", unit.others.length > 0],
+      ["⇄", phrase("somebody else has written, too"), unit.others.length > 0],
       ["”", "with a comment", unit.comments.length > 0],
     ].filter(([, , isSo]) => isSo);
     row.dataset.state = state;
     row.toggleAttribute("data-checks", issuesOf(unit).length > 0);
     row.querySelector(".target").replaceChildren(...this._drawn(at, textOf(unit)));
     row.querySelector(".state").textContent = [SIGNS[state] ?? "", ...told.map(([sign]) => sign)].join("");
-    const people = marks.people ? [`${marks.people} at work here`] : [];
+    const people = marks.people ? [phrase("{people} at work here", {people: marks.people})] : [];
     const [number] = row.children;
-    number.ariaLabel = [`Segment ${at + 1}`, STATES[state], ...told.map(([, what]) => what), ...people].join(", ");
+    number.ariaLabel = [phrase("Segment {number}", {number: at + 1}), STATES[state], ...told.map(([, what]) => what), ...people].join(", ");
     if ((number.dataset.people ?? "") !== (marks.people ?? "")) number.dataset.people = marks.people ?? "";
   }
 }

@@ -1,6 +1,7 @@
 // Ways to other segments: by number, to the next that is not confirmed, to the next in which a check found something.
 
 import {panel} from "./panels.js";
+import {phrase} from "./phrases.js";
 import {issuesOf} from "./segments.js";
 
 const $ = (id) => document.getElementById(id);
@@ -12,7 +13,7 @@ panel((desk) => {
   desk.action({keys: ["ctrl i"], work: () => {
     const to = desk.next(desk.open.at, (unit) => issuesOf(unit).length > 0);
     if (to >= 0) desk.go(to);
-    else desk.say("No check has found anything.");
+    else desk.say(phrase("No check has found anything."));
   }});
   desk.action({keys: ["ctrl g"], work: () => {
     $("which").max = desk.open.units.length;

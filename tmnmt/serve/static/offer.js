@@ -171,7 +171,7 @@ export function drawMatches(to, offer, source, languages, use) {
     const why = whyOf(match);
     return el("li", "match", head, ...(why ? [el("p", "quiet why", why)] : []), src, tgt);
   });
-  to.replaceChildren(...(made.length ? made : [el("li", "quiet", phrase("None of the memories has anything like it."))]));
+  to.replaceChildren(...(made.length ? made : [el("li", "quiet", phrase(phrase("None of the memories has anything like it.")))]));
 }
 
 /** Elements for what has to become of one text to be another. */

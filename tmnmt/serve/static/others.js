@@ -4,13 +4,14 @@ import {chipsOf} from "./chips.js";
 import {el, text as paragraph} from "./elements.js";
 import {drawnTags} from "./marks.js";
 import {panel} from "./panels.js";
+import {phrase} from "./phrases.js";
 import {happen} from "./segments.js";
 
 const $ = (id) => document.getElementById(id);
 
 /** Who a record tells of, to a person. */
-const writer = (by) => (by === "" ? "You wrote, before somebody else changed it:" : by === "you" ? "In another tab or browser:" : `${by} has written:`);
-const called = (name) => (name === "you" ? "another tab" : name);
+const writer = (by) => (by === "" ? phrase("You wrote, before somebody else changed it:") : by === "you" ? phrase("In another tab or browser:") : phrase("{person} has written:", {person: by}));
+const called = (name) => (name === "you" ? phrase("another tab") : name);
 
 panel((desk) => {
   const draw = () => {
@@ -29,13 +30,13 @@ panel((desk) => {
   };
   desk.on("people", ({people}) => {
     mark(people);
-    const elsewhere = people.map(({name, number}) => (number === null ? called(name) : `${called(name)} in segment ${number}`));
-    $("people").textContent = people.length ? `Also here: ${elsewhere.join(", ")}` : "";
+    const elsewhere = people.map(({name, number}) => (number === null ? called(name) : phrase("{person} in segment {number}", {person: called(name), number})));
+    $("people").textContent = people.length ? phrase("Also here: {people}", {people: elsewhere.join(", ")}) : "";
     $("people").hidden = !people.length;
   });
   const tellHere = () => {
     const here = desk.unit ? desk.people.filter(({number}) => number === desk.open.at + 1) : [];
-    $("here").textContent = here.length ? `${here.map(({name}) => called(name)).join(", ")} ${here.length === 1 ? "is" : "are"} at work in this segment, too.` : "";
+    $("here").textContent = here.length ? phrase("{people} are at work in this segment, too.", {count: here.length, people: here.map(({name}) => called(name)).join(", ")}) : "";
     $("here").hidden = !here.length;
   };
   desk.on("at", tellHere);
@@ -43,7 +44,7 @@ panel((desk) => {
 });
 
 function line(desk, unit, {by, text}) {
-  const use = el("button", "", "Use"), drop = el("button", "", "Drop");
+  const use = el("button", "", phrase("Use")), drop = el("button", "", phrase("Drop"));
   use.type = drop.type = "button";
   use.addEventListener("click", () => desk.editor.replace(text));
   drop.addEventListener("click", () => {

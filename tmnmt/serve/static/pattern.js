@@ -104,7 +104,7 @@ class Pattern {
   }
 
   _add(step) {
-    if (this._steps.length >= MOST) throw new Error(phrase("The expression is too long."));
+    if (this._steps.length >= MOST) throw new Error(phrase(phrase("The expression is too long.")));
     return this._steps.push(step) - 1;
   }
 
@@ -160,7 +160,7 @@ class Parser {
 
   all() {
     const node = this._choice();
-    if (this._at < this._source.length) throw new Error(phrase("A ) closes nothing."));
+    if (this._at < this._source.length) throw new Error(phrase(phrase("A ) closes nothing.")));
     return node;
   }
 
@@ -188,10 +188,10 @@ class Parser {
 
   _group() {
     const isUnnamed = this._takes("?:");
-    if (!isUnnamed && this._source[this._at] === "?") throw new Error(phrase("Only ( ) and (?: ) are groups here; to look ahead or back is not possible."));
+    if (!isUnnamed && this._source[this._at] === "?") throw new Error(phrase(phrase("Only ( ) and (?: ) are groups here; to look ahead or back is not possible.")));
     const number = isUnnamed ? 0 : ++this.groups;
     const inside = this._choice();
-    if (!this._takes(")")) throw new Error(phrase("A ( is not closed."));
+    if (!this._takes(")")) throw new Error(phrase(phrase("A ( is not closed.")));
     return {kind: "group", number, inside};
   }
 

@@ -39,15 +39,16 @@ export const number = (value) => (typeof value === "number" ? numbers.format(val
 /** A share of 1 in percent. */
 export const percent = (share) => (LANGUAGE === "en" ? `${Math.round(100 * share)} %` : shares.format(share));
 
-/** A date with its time. */
-export const moment = (date) => times.format(new Date(date));
+/** A date with its time; "" where there is none. */
+export const moment = (date) => (date ? times.format(new Date(date)) : "");
 
 /** Puts the phrases of the language in place of the English ones of a page. */
 function translate(root) {
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const {currentNode: node} = walker, english = node.data.replace(/\s+/g, " ").trim();
-    if (english in table) node.data = node.data.replace(/\S[^]*\S|\S/, () => phrase(english));
+    if (node.parentElement.matches("kbd")) node.data = english.split(" ").map((key) => phrase(key)).join(" ");
+    else if (english in table) node.data = node.data.replace(/\S[^]*\S|\S/, () => phrase(english));
   }
   for (const name of NAMED) {
     for (const element of root.querySelectorAll(`[${name}]`)) element.setAttribute(name, phrase(element.getAttribute(name)));

@@ -1,6 +1,7 @@
 // How far the document is, in words.
 
 import {panel} from "./panels.js";
+import {phrase} from "./phrases.js";
 import {stateOf} from "./segments.js";
 
 const $ = (id) => document.getElementById(id);
@@ -26,12 +27,12 @@ panel((desk) => {
   let isPlanned = false;
   const draw = () => {
     isPlanned = false;
-    const {segments, ready, words} = progressOf(desk.open.units), number = (value) => value.toLocaleString("en");
+    const {segments, ready, words} = progressOf(desk.open.units);
     $("progress").max = words.all || 1;
     $("progress").value = words.ready;
-    $("words").textContent = `${number(words.ready)} of ${number(words.all)} words`;
-    $("words").title = words.draft ? `${number(words.draft)} words stand in drafts` : "";
-    $("count").textContent = `${number(ready)} of ${number(segments)}`;
+    $("words").textContent = phrase("{ready} of {count} words", {ready: words.ready, count: words.all});
+    $("words").title = words.draft ? phrase("{count} words stand in drafts", {count: words.draft}) : "";
+    $("count").textContent = phrase("{ready} of {segments}", {ready, segments});
     $("undo").disabled = !desk.open.units.some((unit) => unit.confirmed !== null);
     $("save").classList.toggle("main", ready === segments);
   };

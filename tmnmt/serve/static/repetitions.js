@@ -4,6 +4,7 @@ import {chipsOf} from "./chips.js";
 import {el, text as paragraph} from "./elements.js";
 import {drawnTags} from "./marks.js";
 import {panel} from "./panels.js";
+import {phrase} from "./phrases.js";
 import {isConfirmed, textOf} from "./segments.js";
 
 const $ = (id) => document.getElementById(id);
@@ -37,17 +38,17 @@ panel((desk) => {
     $("repeats").hidden = !group;
     $("differs").hidden = true;
     if (!group) return;
-    $("repeat-count").textContent = group.length === 2 ? "its repetition" : `its ${group.length - 1} repetitions`;
+    $("repeat-count").textContent = phrase("its {count} repetitions", {count: group.length - 1});
     const found = isConfirmed(units[at]) ? differing(units, group, at) : [];
     $("differs").hidden = !found.length;
     $("differs").replaceChildren(...found.slice(0, MOST).map((other) => line(other)));
   };
   const line = ({text, places}) => {
-    const use = el("button", "", "Use"), go = el("button", "", `Segment ${places[0] + 1}`);
+    const use = el("button", "", phrase("Use")), go = el("button", "", phrase("Segment {number}", {number: places[0] + 1}));
     use.type = go.type = "button";
     use.addEventListener("click", () => desk.editor.replace(text));
     go.addEventListener("click", () => desk.go(places[0]));
-    return el("li", "", el("span", "quiet", "Differs here:"), paragraph("span", desk.open.session.target, ...drawnTags(text, chipsOf(desk.unit))), go, use);
+    return el("li", "", el("span", "quiet", phrase("Differs here:")), paragraph("span", desk.open.session.target, ...drawnTags(text, chipsOf(desk.unit))), go, use);
   };
   const dirty = new Set();  // groups in which something was confirmed or taken back
   const mark = () => {

@@ -189,7 +189,7 @@ export class ReviewList {
 
   _edit(item, row, written) {
     item.querySelector("form")?.remove();
-    const field = el("textarea", "text"), save = el("button", "main", phrase("Confirm"), " ", el("kbd", "", "Ctrl Enter")), close = el("button", "", phrase("Leave it"), " ", el("kbd", "", "Esc"));
+    const field = el("textarea", "text"), save = el("button", "main", phrase("Confirm"), " ", el("kbd", "", `Ctrl ${phrase("Enter")}`)), close = el("button", "", phrase("Leave it"), " ", el("kbd", "", phrase("Esc")));
     const form = el("form", "change", field, el("p", "actions", save, close));
     Object.assign(field, {value: written, rows: 2, lang: this._about.target, dir: "auto", ariaLabel: phrase("Translation")});
     close.type = "button";

@@ -4,10 +4,11 @@ import {get} from "./api.js";
 import {create} from "./document.js";
 import {el} from "./elements.js";
 import {bring, forget, formerDocuments} from "./former.js";
-import {counted, showDocuments} from "./library.js";
+import {showDocuments} from "./library.js";
+import {LANGUAGE, phrase} from "./phrases.js";
 
 const $ = (id) => document.getElementById(id);
-const names = new Intl.DisplayNames(["en"], {type: "language"});
+const names = new Intl.DisplayNames([LANGUAGE], {type: "language"});
 const HERE = "";  // pairs stay in the document: no name of a memory
 const FILL = "tmnmt-fill";  // the rule that was chosen last
 
@@ -26,14 +27,14 @@ export async function prepare(opened, failed) {
   const [{models}, {memories}, {terms}] = await Promise.all(["models", "memories", "terms"].map((what) => get(`v1/${what}`)));
   if (!models.length) models.push(...withoutModel((await get("v1/languages")).pairs));
   for (const model of models) {
-    $("pair").append(new Option(`${named(model.source)} to ${named(model.target)} (${model.name})`, model.name));
+    $("pair").append(new Option(phrase("{source} to {target} ({model})", {source: named(model.source), target: named(model.target), model: model.name}), model.name));
   }
   const chosen = () => models.find((model) => model.name === $("pair").value);
   const choose = () => {
     const model = chosen();
     showMemories(memories.filter((memory) => fits(memory, model)));
     const lists = terms.filter((list) => fits(list, model));
-    $("terms").replaceChildren(...lists.map((list) => tick(list.name, counted(list.terms, "term"))));
+    $("terms").replaceChildren(...lists.map((list) => tick(list.name, phrase("{count} terms", {count: list.terms}))));
     $("terms-set").hidden = !lists.length;
   };
   $("pair").addEventListener("change", choose);
@@ -70,10 +71,10 @@ async function showFormer(opened, failed) {
 }
 
 function formerLine(entry, opened, failed) {
-  const take = el("button", "main", "Bring it to the server"), drop = el("button", "", "Forget");
+  const take = el("button", "main", phrase("Bring it to the server")), drop = el("button", "", phrase("Forget"));
   take.type = drop.type = "button";
-  take.ariaLabel = `Bring ${entry.name} to the server`;
-  drop.ariaLabel = `Forget ${entry.name}`;
+  take.ariaLabel = phrase("Bring {name} to the server", {name: entry.name});
+  drop.ariaLabel = phrase("Forget {name}", {name: entry.name});
   take.addEventListener("click", async () => {
     take.disabled = true;
     try {
@@ -87,29 +88,29 @@ function formerLine(entry, opened, failed) {
     }
   });
   drop.addEventListener("click", () => {
-    if (drop.textContent === "Forget") {  // the first press asks
-      drop.textContent = "Forget it for good";
+    if (drop.textContent === phrase("Forget")) {  // the first press asks
+      drop.textContent = phrase("Forget it for good");
       drop.ariaLabel = `${drop.textContent}: ${entry.name}`;
       return;
     }
     forget(entry).then(() => showFormer(opened, failed)).catch(failed);
   });
-  return el("li", "", el("span", "", entry.name), el("small", "quiet", counted(entry.segments.length, "segment")), take, drop);
+  return el("li", "", el("span", "", entry.name), el("small", "quiet", phrase("{count} segments", {count: entry.segments.length})), take, drop);
 }
 
 // What is chosen
 
 /** The pairs of languages of the memories, where no model is served. */
-const withoutModel = (pairs) => pairs.map(({source, target}) => ({source, target, name: `no model, ${source}-${target}`, isModelless: true}));
+const withoutModel = (pairs) => pairs.map(({source, target}) => ({source, target, name: phrase("no model, {source}-{target}", {source, target}), isModelless: true}));
 
 const main = (code) => code.split("-")[0];
 const fits = (entry, model) => main(entry.source) === main(model.source) && main(entry.target) === main(model.target);
 
 function showMemories(memories) {
-  const ticks = memories.map((memory) => tick(memory.name, memory.segments === null ? "" : counted(memory.segments, "segment")));
-  $("memories").replaceChildren(...(ticks.length ? ticks : [el("p", "quiet", "None is served for these languages.")]));
+  const ticks = memories.map((memory) => tick(memory.name, memory.segments === null ? "" : phrase("{count} segments", {count: memory.segments})));
+  $("memories").replaceChildren(...(ticks.length ? ticks : [el("p", "quiet", phrase("None is served for these languages."))]));
   const writable = memories.filter((memory) => memory.writable);
-  $("write").replaceChildren(...writable.map((memory) => new Option(memory.name)), new Option("this document alone", HERE));
+  $("write").replaceChildren(...writable.map((memory) => new Option(memory.name)), new Option(phrase("this document alone"), HERE));
 }
 
 function tick(name, about) {
@@ -126,8 +127,8 @@ function takeDrops() {
   const drop = $("drop");
   const showNames = () => {
     const files = [...$("file").files];
-    const text = files.length > 3 ? counted(files.length, "file") : files.map(({name}) => name).join(", ");
-    drop.firstElementChild.textContent = text || "Choose files or drop them here";
+    const text = files.length > 3 ? phrase("{count} files", {count: files.length}) : files.map(({name}) => name).join(", ");
+    drop.firstElementChild.textContent = text || phrase("Choose files or drop them here");
   };
   $("file").addEventListener("change", showNames);
   for (const kind of ["dragover", "drop"]) {
@@ -148,21 +149,21 @@ function takeDrops() {
     cannot be opened keeps no other one from it. */
 async function begin(model, opened, failed) {
   const files = [...$("file").files], text = $("pasted").value;
-  if (!files.length && !text.trim()) throw new Error("Choose a file, or paste a text.");
+  if (!files.length && !text.trim()) throw new Error(phrase("Choose a file, or paste a text."));
   const wanted = files.length ? files.map((file) => [file.name, file]) : [["text.txt", new Blob([text])]];
   const begun = [];
   for (const [name, content] of wanted) {
-    if (wanted.length > 1) $("going").textContent = `${begun.length + 1} of ${wanted.length}: ${name}`;
+    if (wanted.length > 1) $("going").textContent = phrase("{number} of {files}: {name}", {number: begun.length + 1, files: wanted.length, name});
     try {
       begun.push(await create(await fields(name, content, model)));
     } catch (error) {
-      failed(Object.assign(error, {message: onPage(error.message, files.length ? name : "the text")}), `begin ${name}`);
+      failed(Object.assign(error, {message: onPage(error.message, files.length ? name : phrase("the text"))}), `begin ${name}`);
     }
   }
   $("going").textContent = "";
   if (wanted.length === 1 && begun.length) return opened(begun[0]);
   if (!begun.length) return undefined;
-  $("going").textContent = `${counted(begun.length, "document")} of ${counted(wanted.length, "file")} can be translated now.`;
+  $("going").textContent = phrase("{begun} documents of {count} files can be translated now.", {begun: begun.length, count: wanted.length});
   $("file").value = "";
   $("file").dispatchEvent(new Event("change"));
   await showDocuments(failed);
@@ -180,7 +181,7 @@ const fields = async (name, content, model) => ({
 /** A reason of the server in the words of the page. */
 function onPage(reason, name) {
   return reason.replace(/\bthe document\b/g, () => name)
-    .replace('is given with "format": "text"', "is opened with the box “Read the file as plain text” ticked");
+    .replace('is given with "format": "text"', phrase("is opened with the box “Read the file as plain text” ticked"));
 }
 
 async function base64(blob) {

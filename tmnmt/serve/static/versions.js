@@ -3,8 +3,10 @@
 import {chipsOf} from "./chips.js";
 import {history} from "./document.js";
 import {el, text as paragraph} from "./elements.js";
+import {STATES} from "./list.js";
 import {drawnTags} from "./marks.js";
 import {panel} from "./panels.js";
+import {moment, phrase} from "./phrases.js";
 import {shown} from "./texts.js";
 
 const $ = (id) => document.getElementById(id);
@@ -20,15 +22,14 @@ panel((desk) => {
     if (!$("versions").open) $("versions").showModal();
   });
   const line = (unit, {text, confirmed, state, by, time}) => {
-    const written = shown(text ?? confirmed ?? unit.file.target ?? ""), back = el("button", "", "Put it back");
+    const written = shown(text ?? confirmed ?? unit.file.target ?? ""), back = el("button", "", phrase("Put it back"));
     back.type = "button";
     back.disabled = unit.state === "locked" || written === desk.editor.text;
     back.addEventListener("click", () => {
       $("versions").close();
       desk.editor.replace(written);
     });
-    const when = new Date(time).toLocaleString("en", {dateStyle: "medium", timeStyle: "medium"});
-    const about = [when, ...(by && by !== "you" ? [by] : []), state].join(", ");
+    const about = [moment(time), by === "you" ? "" : by, STATES[state] ?? state].filter(Boolean).join(", ");
     return el("li", "match", el("p", "head", el("span", "quiet", about), back), paragraph("p", desk.open.session.target, ...drawnTags(written, chipsOf(unit))));
   };
   desk.action({id: "history", keys: ["F7"], work: show});
