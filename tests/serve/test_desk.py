@@ -282,9 +282,8 @@ def test_texts_and_names_stay_texts(desk: Desk, tmp_path: Path) -> None:
     assert (one["src"], one["tgt"]) == (HOSTILE, pair["tgt"])
     desk.browser.open(f"{desk.server.url}/review#{desk.session}")
     desk.until("document.querySelector('svg')")
-    assert (
-        file.name in desk.text("#session") and desk.text("#pairs .text:nth-child(2)") == pair["tgt"]
-    )
+    present = "[data-number='1'] .compared > div:last-child .text"
+    assert file.name in desk.text("#session") and desk.text(present) == pair["tgt"]
     assert desk.run("document.querySelectorAll('img, main script').length") == 0
 
 
