@@ -24,14 +24,14 @@ from tmnmt.serve.storage.opening import open_storage
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with all that a server keeps, and a backup of it."""
     build(tmp_path / "mine.en", segments(), "en", "fr")
     (tmp_path / "house.csv").write_text("en,fr\nState,État\n", encoding="utf-8")
     new_key(tmp_path / "keys.toml", "anna", "write", None, ["mine.en"])
     open_storage(tmp_path / "serve.db").close()
     lines = [
-        'write_to = ["mine.en:penalty=3"]',
+        'write_to = ["mine.en=mine.en:penalty=3"]',
         'terms = ["house.csv"]',
         'keys = "keys.toml"',
         'sessions = "serve.db"',
@@ -40,7 +40,8 @@ def place(tmp_path: Path) -> Path:
         "tenant_documents = 3",
     ]
     (tmp_path / "serve.toml").write_text("\n".join(lines), encoding="utf-8")
-    config = tmp_path / "serve.toml"
+    monkeypatch.chdir(tmp_path)
+    config = Path("serve.toml")  # its places are relative then
     back_up(tmp_path / "b.tar.gz", load_config(config), config)
     return tmp_path
 

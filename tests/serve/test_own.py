@@ -37,7 +37,11 @@ def refused(server: Server, path: str, status: int, **body: Any) -> str:
     """The message of a refusal."""
     reply = server.ask("POST", path, body)
     assert reply.status == status, reply.body
-    assert set(reply.json) == {"error"} and set(reply.json["error"]) == {"code", "message"}
+    assert set(reply.json) == {"error"} and set(reply.json["error"]) == {
+        "code",
+        "message",
+        "request",
+    }
     return str(reply.json["error"]["message"])
 
 
@@ -344,7 +348,7 @@ def test_what_a_request_is_not_is_told(served: Server) -> None:
             "POST", "/v1/translate", body, headers={"Content-Type": "application/json"}
         )
         assert reply.status in (400, 404), body
-        assert set(reply.json["error"]) == {"code", "message"}
+        assert set(reply.json["error"]) == {"code", "message", "request"}
     headers = {"Content-Type": "text/plain"}
     assert served.ask("POST", "/v1/translate", b'{"texts": []}', headers=headers).status == 415
     headers = {"Content-Type": "application/x-www-form-urlencoded"}  # of curl where none is given

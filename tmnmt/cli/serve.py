@@ -55,7 +55,7 @@ def _run(read_config: Callable[[], ServerConfig]) -> None:
     config = read_config()
     options = config.options
     use_format(options.log)
-    log.info("starting tmnmt %s", __version__)
+    log.info("starting tmnmt %s: libraries are loaded first", __version__)
     certificate, private_key = options.certificate, options.private_key
     if (certificate is None) != (private_key is None):
         raise UsageError("--certificate and --private-key go together")

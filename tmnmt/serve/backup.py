@@ -189,7 +189,8 @@ def _relocated(entry: str, places: Mapping[str, Path]) -> str:
     place = memory_place(entry)
     if is_address(place.place):
         return entry
-    former, settings = Path(place.place).resolve(), entry.partition(place.place)[2]
+    former = Path(place.place).resolve()
+    settings = entry.removeprefix(f"{place.name}=").partition(place.place)[2]
     label = _label(place, former.suffix != "" and not former.is_dir())
     return f"{label}={places.get(str(former), former)}{settings}"
 

@@ -166,6 +166,26 @@ def report(reloaded: Reloaded) -> Iterable[str]:
         yield f"a restart alone takes: {', '.join(reloaded.restart)}"
 
 
+def log_report(cause: str, reloaded: Reloaded) -> None:
+    """Tells the log what has come of reading everything again.
+
+    cause: why it was read again.
+    reloaded: what has come of it."""
+    for line in report(reloaded):
+        log.info("%s: %s", cause, line)
+
+
+def reload_by_request(reloader: Reloader) -> dict[str, Any]:
+    """Reads everything again, and returns what has come of it as JSON has it. The log tells it.
+
+    reloader: what reads.
+
+    Raises what `Reloader.reload` raises."""
+    reloaded = reloader.reload()
+    log_report("reloaded", reloaded)
+    return reloaded.record
+
+
 @contextmanager
 def reloading(reloader: Reloader | None) -> Iterator[None]:
     """While the block runs, SIGHUP has everything read again, and ends nothing. A thread of its own
@@ -197,5 +217,4 @@ def answer_signal(reloader: Reloader | None) -> None:
     except (TmnmtError, OSError) as error:
         log.error("SIGHUP: everything stays as it was: %s", error)
         return
-    for line in report(reloaded):
-        log.warning("SIGHUP: %s", line)
+    log_report("SIGHUP", reloaded)

@@ -11,6 +11,7 @@ import ssl
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import uvicorn
@@ -25,7 +26,7 @@ from tmnmt.serve.app import application
 from tmnmt.serve.keys import Keys
 from tmnmt.serve.opening import check_keys, open_parts
 from tmnmt.serve.protocol import Protocol
-from tmnmt.serve.reloading import Reloader, reloading
+from tmnmt.serve.reloading import Reloader, reload_by_request, reloading
 from tmnmt.serve.routes import Dialect
 from tmnmt.serve.service import Limits, Service
 from tmnmt.serve.site import Site
@@ -205,7 +206,7 @@ def run(
     log.info("translating once with each model")
     service.start()
     if reloader is not None:
-        service.reload = lambda: reloader.reload().record
+        service.reload = partial(reload_by_request, reloader)
     try:
         with reloading(reloader):
             announce()
