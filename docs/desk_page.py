@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "memories" / "held-out" / "jrc32002L0085"
 FIRST, SHOWN, LAST = 17, 21, 31  # lines of the document, counted from 1
-WIDTH, HEIGHT = 1240, 640  # pixels of the page
+WIDTH, HEIGHT = 1240, 770  # pixels of the page
 TAKEN = 3  # words that are taken by Tab
 AT_WORK = (
     "document.querySelector('.active .number')?.textContent === '{}' && "

@@ -90,7 +90,7 @@ def test_the_page_is_in_the_language_that_was_chosen(french: Browser, served: Se
     assert french.run("document.querySelector('#confirm kbd').textContent") == "Ctrl Entrée"
     french.open(served.url + "/")
     french.until("document.getElementById('language').options.length")
-    french.run(
+    french.follow(
         "((list) => { list.value = 'en'; list.dispatchEvent(new Event('change')); })"
         "(document.getElementById('language'))"
     )

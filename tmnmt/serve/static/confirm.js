@@ -9,12 +9,14 @@ import {base, happen, isConfirmed, isSeen} from "./segments.js";
 import {marked, plain, sentence, tagProblem} from "./texts.js";
 
 const $ = (id) => document.getElementById(id);
+const TOLD = 8000;  // milliseconds for which is told what became of repetitions
 
 class Confirmation {
   constructor(desk) {
     this._desk = desk;
     this._tickets = 0;  // of requests to confirm
     this._isUndoing = false;
+    this._timer = 0;
     desk.on("field", () => this._buttons());
     desk.on("unit", ({at}) => { if (isConfirmed(desk.open.units[at])) desk.problems.clear(desk.open.units[at]); });
     desk.action({id: "confirm", keys: ["ctrl Enter"], work: desk.trying("confirm", () => this._confirm())});
@@ -102,6 +104,8 @@ class Confirmation {
     const told = [...(repetitions.length ? [filled] : []), ...(differs.length ? [differing] : [])].join(" ");
     $("told").textContent = told;
     $("told").hidden = !told;
+    clearTimeout(this._timer);
+    this._timer = setTimeout(() => { $("told").hidden = true; }, TOLD);
   }
 
   /** Takes back what was confirmed last, with the repetitions that were confirmed with it: then it is a draft again. */

@@ -122,7 +122,7 @@ class Desk {
   _show(about) {
     for (const id of ["start", "documents", "former"]) $(id).hidden = true;
     for (const id of ["about", "list", "find", "undo", "save", "tmx", "home"]) $(id).hidden = false;
-    $("name").textContent = about.name;
+    $("name").textContent = $("name").title = about.name;
     document.title = `${about.name} – tmnmt`;
     $("review").href = address(`review#${encodeURIComponent(about.session.id)}`);
     $("home").href = address("");
