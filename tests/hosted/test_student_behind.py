@@ -194,6 +194,18 @@ def test_a_recipe_measures_it(front: BaseServer, memory: Path, tmp_path: Path) -
     assert sum("Prima o botão" in system for system in front.systems) == 1
 
 
+def test_a_memory_and_a_base_are_measured_without_a_recipe(
+    front: BaseServer, memory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = ["--memory", str(memory), "--test", str(memory), "--out", str(tmp_path / "run")]
+    arguments = ["evaluate", "run", *places, "--allow-leaks", "--model"]
+    assert run([*arguments, front.address("")]) != 0
+    assert "Traceback" not in capsys.readouterr().err
+    assert run([*arguments, front.address()]) == 0
+    report = (tmp_path / "run" / "report.md").read_text()
+    assert "| base |" in report and "| with the TM, confirmed |" in report
+
+
 def test_what_reads_states_is_refused(
     front: BaseServer, memory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -124,7 +124,7 @@ def _run_standard(
     memory = local_path(subject.memory) if subject.memory else None
     _check_there([subject.model, *subject.test, *([memory] if memory is not None else [])])
 
-    from tmnmt.engine.loading import load_layers
+    from tmnmt.engine.loading import languages_of, load_layers
     from tmnmt.engine.settings import served_modes
     from tmnmt.eval.recipe import narrowed
     from tmnmt.eval.run import Run
@@ -138,7 +138,7 @@ def _run_standard(
         subject.model,
         subject.memory,
         subject.test,
-        (loaded.config["src_lang"], loaded.config["tgt_lang"]),
+        languages_of(loaded, None, None),
         served_modes(layers, loaded),
         layers is not None and layers.cache is not None,
         subject.columns,
@@ -230,8 +230,9 @@ def _parse_outputs(hyp: list[str]) -> dict[str, Path]:
 
 def _check_there(paths: list[Path]) -> None:
     from tmnmt.errors import DataError
+    from tmnmt.models.addresses import is_address
 
-    absent = [str(path) for path in paths if not path.exists()]
+    absent = [str(path) for path in paths if not path.exists() and not is_address(path)]
     if absent:
         raise DataError(f"no such file: {', '.join(absent)}")
 

@@ -172,8 +172,11 @@ def _start(
 
 def _check_base(base: Path) -> None:
     """Raises UsageError or ModelError for what is no model, as far as that is seen at once."""
+    from tmnmt.models.addresses import is_address
     from tmnmt.models.foreign import check_parts, check_path, is_model_folder
 
+    if is_address(base):
+        return
     if not base.exists():
         raise UsageError(f"{base}: there is no such folder")
     if not is_model_folder(base):

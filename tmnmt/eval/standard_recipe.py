@@ -10,13 +10,14 @@ from pathlib import Path
 from tmnmt.config.options import ConfirmTo
 from tmnmt.eval.recipe import OWN_MEMORY, ModelConfig, NamedPath, Recipe, SystemConfig, TestConfig
 from tmnmt.index.back_ends import local_path
+from tmnmt.models.addresses import name_of
 
 BASE, PASTED, TM, CONFIRMED = "base", "pasted TM", "with the TM", "with the TM, confirmed"
 CONFIRMED_ALONE = "confirmed"
 FULL_MATCH = 100  # from here on matches are taken, as `tmnmt translate` takes them
 NEAREST: str = "nearest"
 # of reading a memory, the preferred one first; the last needs nothing learned
-MODES: tuple[str, ...] = ("copy", "fusion", NEAREST)
+MODES: tuple[str, ...] = ("copy", "fusion", "examples", NEAREST)
 
 
 def standard_recipe(
@@ -29,10 +30,11 @@ def standard_recipe(
     columns: str = "",
     allow_leaks: bool = False,
 ) -> Recipe:
-    """The recipe of a model that serves these modes, nearest among them, with a session cache or
-    without; without a memory of what needs none. Paths lead from the working folder. Each system
+    """The recipe of a model that serves these modes, one of `MODES` among them, with a session
+    cache or without; without a memory of what needs none. Paths lead from the working folder. Each
+    system
     differs from the one before in one thing."""
-    folder = model.resolve().name
+    folder = name_of(model)
     source = _memory_name(memory) if memory is not None else ""
     base = SystemConfig(BASE, model=folder)
     systems = [base]

@@ -41,6 +41,7 @@ from tmnmt.index.embedded.manifest import MANIFEST_FILE as INDEX_MANIFEST
 from tmnmt.index.from_files import build_from_files
 from tmnmt.layers.reach import Calibration, load_calibration, save_calibration
 from tmnmt.model_import.marian import import_marian
+from tmnmt.models.addresses import is_address, with_languages
 from tmnmt.models.folder import Model, load_model
 from tmnmt.models.foreign import is_model_folder
 from tmnmt.progress import Progress
@@ -170,9 +171,11 @@ def sample_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
 def base_folder(place: Place, source: Path | None, languages: tuple[str, str]) -> Path | None:
     """The folder of the model: `source`, which is imported where it is one of Marian, else what a
     former start has put into the place; None where there is none. Raises ModelError for what is no
-    model, UsageError for one of other languages."""
+    model, UsageError for one of other languages. A base behind an address gets these languages."""
     if source is None and not place.base.exists():
         return None
+    if source is not None and is_address(source):
+        return with_languages(source, *languages)
     folder = source if source is not None and is_model_folder(source) else place.base
     if source is not None and not folder.exists():
         import_marian(source, folder, *languages)
