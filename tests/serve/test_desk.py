@@ -15,6 +15,7 @@ import pytest
 from axe import axe, serious
 from browser import Browser
 from chip_signs import signs
+from desk_page import DeskPage
 from places import ROOT
 from serving import Server, serving, tiny_server
 from tiny_model import PAIRS
@@ -27,27 +28,18 @@ HOSTILE = "</script><img src=x onerror='alert(1)'><b>It</b> & \"${1}\" shall &lt
 FRAME = 0.05  # seconds of the processor's time that a task of the page may need
 
 
-class Desk:
-    """The page of a server, and what a person does there."""
+class Desk(DeskPage):
+    """The page in Chromium, before anybody has worked there."""
+
+    browser: Browser
 
     def __init__(self, browser: Browser, server: Server) -> None:
-        self.browser, self.server = browser, server
-        self.run, self.press, self.type = browser.run, browser.press, browser.type
-        self.until = browser.until
-        browser.send("Emulation.clearDeviceMetricsOverride")
         browser.send("Emulation.setEmulatedMedia", features=[])
-        kept = {"origin": server.url, "storageTypes": "indexeddb,local_storage"}
-        browser.send("Storage.clearDataForOrigin", **kept)
+        everything = {"origin": server.url, "storageTypes": "indexeddb,local_storage"}
+        browser.send("Storage.clearDataForOrigin", **everything)
         for document in server.get("/v1/desk")["documents"]:
             assert server.ask("DELETE", f"/v1/desk/{document['id']}").status == 204
-        self.open()
-
-    def open(self) -> None:
-        """The page anew: every line is a segment, and no memory learns what one test confirms."""
-        self.browser.open(self.server.url + "/")
-        self.until("document.getElementById('pair').options.length")
-        self.run("document.getElementById('sentences').checked = false")
-        self.run("document.getElementById('write').value = ''")
+        super().__init__(browser, server)
 
     def confirm(self, despite: bool = False) -> None:
         """despite: once more, where the checks find something in it."""
@@ -55,11 +47,6 @@ class Desk:
         if despite:
             self.until("!document.getElementById('found-wrong').hidden")
             self.press("Enter", "Control")
-
-    def paste(self, text: str) -> None:
-        self.run(f"document.getElementById('pasted').value = {json.dumps(text)}")
-        self.run("document.getElementById('go').click()")
-        self.until_suggested(1)
 
     def choose(self, path: Path) -> None:
         self.begin(path)
@@ -71,34 +58,6 @@ class Desk:
         self.browser.send("DOM.setFileInputFiles", files=[*map(str, paths)], objectId=to)
         self.run("document.getElementById('go').click()")
 
-    def until_suggested(self, number: int) -> None:
-        """Until that segment is at work and has its suggestion."""
-        at = f"document.querySelector('.active .number')?.textContent === '{number}'"
-        self.until(f"{at} && document.querySelector('#offer .word')")
-
-    def text(self, selector: str) -> str:
-        return str(self.run(f"document.querySelector({json.dumps(selector)}).textContent"))
-
-    def texts(self, selector: str) -> list[str]:
-        every = f"[...document.querySelectorAll({json.dumps(selector)})]"
-        return list(self.run(f"{every}.map((one) => one.textContent)"))
-
-    @property
-    def field(self) -> str:
-        return str(self.run("document.getElementById('target').value"))
-
-    @property
-    def session(self) -> str:
-        return str(self.run("document.getElementById('review').href")).partition("#")[2]
-
-    @property
-    def id(self) -> str:
-        """The document that is open, as the page's address names it."""
-        return str(self.run("location.pathname")).partition("/d/")[2]
-
-    def focused(self) -> str:
-        return str(self.run("document.activeElement.id || document.activeElement.className"))
-
 
 @pytest.fixture
 def desk(browser: Browser, served: Server) -> Iterator[Desk]:
@@ -109,7 +68,9 @@ def desk(browser: Browser, served: Server) -> Iterator[Desk]:
     assert [one for one in browser.problems if not any(map(one.count, expected))] == []
 
 
-def test_a_document_is_translated_and_each_segment_knows_what_was_confirmed(desk: Desk) -> None:
+def test_a_document_is_translated_and_each_segment_knows_what_was_confirmed(
+    desk: Desk,
+) -> None:
     desk.run("document.getElementById('repeat').checked = false")
     desk.paste(f"All is void.\n\n{PAIRS[0][0]}\nAll is void.\n")
     assert desk.texts(".row .source") == ["All is void.", PAIRS[0][0], "All is void."]
@@ -839,7 +800,9 @@ FORMER = """new Promise((done) => {
 })"""
 
 
-def test_a_document_that_a_former_page_kept_in_the_browser_comes_to_the_server(desk: Desk) -> None:
+def test_a_document_that_a_former_page_kept_in_the_browser_comes_to_the_server(
+    desk: Desk,
+) -> None:
     po = 'msgid ""\nmsgstr ""\n\n' + "\n".join(
         f'msgid "{source}"\nmsgstr ""\n'
         for source in ("All is <b>void</b>.", "It shall apply.", "No.")

@@ -10,59 +10,9 @@ from pathlib import Path
 import pytest
 from axe import axe, serious
 from browser import Browser
-from firefox import Firefox
+from desk_page import DeskPage
 from serving import Server, tiny_server
 from tiny_model import PAIRS
-
-
-class Desk:
-    """The page of a server with a document of lines."""
-
-    def __init__(self, browser: Browser | Firefox, server: Server) -> None:
-        self.browser, self.server = browser, server
-        self.run, self.press, self.type = browser.run, browser.press, browser.type
-        self.until = browser.until
-        if isinstance(browser, Browser):
-            browser.send("Emulation.clearDeviceMetricsOverride")
-        self.open()
-
-    def open(self) -> None:
-        self.browser.open(self.server.url + "/")
-        self.until("document.getElementById('pair').options.length")
-
-    def paste(self, text: str) -> None:
-        self.run("document.getElementById('sentences').checked = false")
-        self.run("document.getElementById('write').value = ''")
-        self.run(f"document.getElementById('pasted').value = {json.dumps(text)}")
-        self.run("document.getElementById('go').click()")
-        self.until_suggested(1)
-
-    def until_suggested(self, number: int) -> None:
-        at = f"document.querySelector('.active .number')?.textContent === '{number}'"
-        self.until(f"{at} && document.querySelector('#offer .word')")
-
-    def text(self, selector: str) -> str:
-        return str(self.run(f"document.querySelector({json.dumps(selector)}).textContent"))
-
-    def texts(self, selector: str) -> list[str]:
-        every = f"[...document.querySelectorAll({json.dumps(selector)})]"
-        return list(self.run(f"{every}.map((one) => one.textContent)"))
-
-    @property
-    def field(self) -> str:
-        return str(self.run("document.getElementById('target').value"))
-
-    @property
-    def session(self) -> str:
-        return str(self.run("document.getElementById('review').href")).partition("#")[2]
-
-    @property
-    def id(self) -> str:
-        """The document that is open, as the page's address names it."""
-        return str(self.run("location.pathname")).partition("/d/")[2]
-
-    def focused(self) -> str:
-        return str(self.run("document.activeElement.id"))
 
 
 @pytest.fixture(scope="module")
@@ -74,22 +24,22 @@ def with_terms(folder: Path) -> Iterator[Server]:
 
 
 @pytest.fixture
-def desk(browser: Browser, with_terms: Server) -> Iterator[Desk]:
-    yield Desk(browser, with_terms)
+def desk(browser: Browser, with_terms: Server) -> Iterator[DeskPage]:
+    yield DeskPage(browser, with_terms)
     browser.run("localStorage.clear()")
     assert browser.problems == []
 
 
 @pytest.fixture(params=["browser", "firefox"])
-def either(request: pytest.FixtureRequest, with_terms: Server) -> Iterator[Desk]:
+def either(request: pytest.FixtureRequest, with_terms: Server) -> Iterator[DeskPage]:
     """The page in Chromium and in Firefox."""
     browser = request.getfixturevalue(request.param)
-    yield Desk(browser, with_terms)
+    yield DeskPage(browser, with_terms)
     browser.run("localStorage.clear()")
     assert browser.problems == []
 
 
-def test_a_match_tells_where_it_is_from_and_why_it_is_worth_so_much(desk: Desk) -> None:
+def test_a_match_tells_where_it_is_from_and_why_it_is_worth_so_much(desk: DeskPage) -> None:
     pair = {"src": "Page 3 of 12 is void.", "tgt": "La page 3 sur 12 est nulle.", "document": "a"}
     ids = desk.server.ask("POST", "/v1/memories/mine/segments", {"segments": [pair]})
     assert ids.status == 200
@@ -104,7 +54,7 @@ def test_a_match_tells_where_it_is_from_and_why_it_is_worth_so_much(desk: Desk) 
     assert "%" in desk.text(".match .head") and not desk.texts(".match .why")
 
 
-def test_terms_of_a_segment_are_shown_and_put_in_by_key(either: Desk) -> None:
+def test_terms_of_a_segment_are_shown_and_put_in_by_key(either: DeskPage) -> None:
     desk = either
     desk.paste("The Commission and the State.\nAll is void.")
     desk.until("document.querySelectorAll('.term-here').length === 2")
@@ -121,7 +71,7 @@ def test_terms_of_a_segment_are_shown_and_put_in_by_key(either: Desk) -> None:
     assert not desk.run("document.getElementById('no-terms').hidden")
 
 
-def test_a_term_is_added_with_what_is_marked_and_removed(desk: Desk) -> None:
+def test_a_term_is_added_with_what_is_marked_and_removed(desk: DeskPage) -> None:
     desk.paste("The Council is void.")
     desk.type("Der Rat")
     desk.run("document.getElementById('target').setSelectionRange(4, 7)")
@@ -142,7 +92,7 @@ def test_a_term_is_added_with_what_is_marked_and_removed(desk: Desk) -> None:
     assert desk.server.get(f"/v1/sessions/{desk.session}/terms") == {"terms": []}
 
 
-def test_the_page_is_laid_out_as_a_person_likes(browser: Browser, desk: Desk) -> None:
+def test_the_page_is_laid_out_as_a_person_likes(browser: Browser, desk: DeskPage) -> None:
     metrics = {"width": 1500, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     desk.browser.send("Emulation.setDeviceMetricsOverride", **metrics)
     desk.paste(f"{PAIRS[0][0]}\n" + "All is void.\n" * 60)
@@ -184,7 +134,7 @@ def test_the_page_is_laid_out_as_a_person_likes(browser: Browser, desk: Desk) ->
 LINES = "\n".join(f"Article {n} of that Directive is void." for n in range(1, 6))
 
 
-def choose(desk: Desk, selector: str, value: str) -> None:
+def choose(desk: DeskPage, selector: str, value: str) -> None:
     """Writes into a field of the filter, or chooses there."""
     desk.run(
         f"((one) => {{ one.value = {json.dumps(value)};"
@@ -200,12 +150,12 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-def shown(desk: Desk) -> list[str]:
+def shown(desk: DeskPage) -> list[str]:
     rows = "[...document.querySelectorAll('.row')].filter((row) => row.checkVisibility())"
     return list(desk.run(f"{rows}.map((row) => row.querySelector('.number').textContent)"))
 
 
-def test_segments_are_filtered_and_keys_go_among_them(either: Desk) -> None:
+def test_segments_are_filtered_and_keys_go_among_them(either: DeskPage) -> None:
     desk = either
     desk.paste(LINES)
     desk.press("f", "Control", "Shift")
@@ -229,7 +179,7 @@ def test_segments_are_filtered_and_keys_go_among_them(either: Desk) -> None:
     desk.run("document.querySelector('#problem .dismiss')?.click()")
 
 
-def test_words_are_replaced_before_ones_eyes_and_undone_together(either: Desk) -> None:
+def test_words_are_replaced_before_ones_eyes_and_undone_together(either: DeskPage) -> None:
     desk = either
     desk.paste(LINES)
     for number, text in enumerate(("Un nul.", "Deux nul nul.", "Trois."), 1):
@@ -262,7 +212,7 @@ def test_words_are_replaced_before_ones_eyes_and_undone_together(either: Desk) -
 
 
 def test_what_the_checks_find_is_listed_set_aside_and_asked_about(
-    browser: Browser, desk: Desk
+    browser: Browser, desk: DeskPage
 ) -> None:
     desk.paste("It shall apply from 3 May.\nAll is void.")
     desk.type("Il s'applique.")
@@ -286,7 +236,7 @@ def test_what_the_checks_find_is_listed_set_aside_and_asked_about(
     desk.until("document.getElementById('issues-open').textContent.startsWith('Issues 1')")
 
 
-def test_five_thousand_segments_are_filtered_without_a_long_task(desk: Desk) -> None:
+def test_five_thousand_segments_are_filtered_without_a_long_task(desk: DeskPage) -> None:
     desk.paste("\n".join(f"Article {n} of that Directive is void. " * 2 for n in range(5000)))
     desk.until("document.querySelectorAll('.row').length === 5000")
     desk.press("f", "Control", "Shift")
