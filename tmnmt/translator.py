@@ -10,16 +10,12 @@ from functools import cached_property
 from itertools import repeat
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from tmnmt.codes.record import Pair, Source
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.building import build_pipeline, restricted_pipeline
 from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.extension import Extensions, make_extensions
-from tmnmt.engine.loading import device_named, languages_of, load_layers, load_on
-from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.preparation import paired, texts_of
-from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.settings import (
     Settings,
     check,
@@ -28,7 +24,6 @@ from tmnmt.engine.settings import (
 )
 from tmnmt.engine.streaming import Stream
 from tmnmt.errors import UsageError
-from tmnmt.index.base import Index, WritableIndex
 from tmnmt.index.match_value import PRECEDING, Trust
 from tmnmt.index.named_memories import (
     Named,
@@ -37,14 +32,20 @@ from tmnmt.index.named_memories import (
     open_to_write,
     parse_memory,
 )
-from tmnmt.interactive.completion import CompletionCache
-from tmnmt.layers.combine import MemoryLayers
-from tmnmt.layers.reach import Reaches
+from tmnmt.interactive.cache import CompletionCache
 from tmnmt.models.addresses import with_languages
-from tmnmt.models.folder import Model
-from tmnmt.progress import ReadProgress
-from tmnmt.segments import Alternative, Translation
 from tmnmt.session import Session
+
+if TYPE_CHECKING:
+    from tmnmt.codes.record import Pair, Source
+    from tmnmt.engine.pipeline import Pipeline
+    from tmnmt.engine.run_statistics import Tally
+    from tmnmt.index.base import Index, WritableIndex
+    from tmnmt.layers.combine import MemoryLayers
+    from tmnmt.layers.reach import Reaches
+    from tmnmt.models.folder import Model
+    from tmnmt.progress import ReadProgress
+    from tmnmt.segments import Alternative, Translation
 
 
 class Translator:
@@ -88,6 +89,8 @@ class Translator:
         lock: what is held while something is computed; None makes a new lock.
 
         Raises UsageError for settings that the model cannot serve."""
+        from tmnmt.engine.building import build_pipeline
+
         of_memory = trust, tally, extensions, reaches, lock
         self.pipeline = build_pipeline(model, layers, indexes, settings, device, *of_memory)
         self.settings, self.layers = settings, self.pipeline.layers
@@ -125,6 +128,8 @@ class Translator:
         Raises ModelError for a folder that is no model. Raises MemoryIndexError or FormatError for
         what is no memory, and where neighbours are wanted of an index that has no keys. Raises
         UsageError for an option that is wrong or that this model cannot serve."""
+        from tmnmt.engine.loading import device_named, languages_of, load_layers, load_on
+
         check_memory(memory)
         if not isinstance(options, TranslationOptions):
             raise UsageError(f"{options!r} is no options: write TranslationOptions(...)")
@@ -292,6 +297,8 @@ def restrict(
     reaches: how far nearest positions are read; None keeps what the translator has.
 
     Raises UsageError where neighbours are read, because these are found in all memories."""
+    from tmnmt.engine.building import restricted_pipeline
+
     if translator.pipeline.writer.reads_all_memories:
         raise UsageError("neighbours are read of all memories; they cannot be narrowed to some")
     reaches = reaches or translator.reaches
@@ -308,6 +315,8 @@ def with_memory(translator: Translator, index: Index) -> Translator:
 
     translator: the translator.
     index: the open index, as of what the file has that is translated."""
+    from tmnmt.engine.building import restricted_pipeline
+
     pipeline, lookup = translator.pipeline, translator.pipeline.lookup
     indexes = [index, *lookup.retriever.indexes]
     trust = [PRECEDING, *lookup.retriever.trust]

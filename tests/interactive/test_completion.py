@@ -22,6 +22,7 @@ from tmnmt.engine.assembly import Assembly
 from tmnmt.errors import UsageError
 from tmnmt.index import build
 from tmnmt.interactive import completion
+from tmnmt.interactive.cache import CACHE_SIZE
 from tmnmt.interactive.prefix import Opening, Spellings, Typed
 from tmnmt.models.folder import save_model
 from tmnmt.models.transformer import Transformer
@@ -374,7 +375,7 @@ def test_what_a_vocabulary_cannot_spell_is_decided() -> None:
 @pytest.fixture(autouse=True)
 def _sessions_are_not_kept(translator: Translator) -> Iterator[None]:
     yield
-    assert len(translator.completions._states) <= completion.CACHE_SIZE
+    assert len(translator.completions._states) <= CACHE_SIZE
 
 
 def test_what_others_write_to_a_memory_is_read_after_a_while(

@@ -51,7 +51,7 @@ from tmnmt.cli.help import Command, Group, flowed
 from tmnmt.cli.options import with_options
 from tmnmt.cli.streams import OutputClosedError, OutputError, named_stdout
 from tmnmt.cli.streams import stderr as visible_stderr
-from tmnmt.errors import TmnmtError
+from tmnmt.errors import TmnmtError, UsageError
 from tmnmt.interrupts import STOPPED, exit_code, install, mark_finished
 from tmnmt.registry import Registry
 
@@ -156,6 +156,11 @@ def run(arguments: Sequence[str]) -> int:
         return OUTPUT_CLOSED
     except (TmnmtError, typer.TyperException) as error:
         return _fail(error, error.exit_code)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        absent = UsageError("models need torch, which is not installed: pip install torch")
+        return _fail(absent, absent.exit_code)
     except BrokenPipeError:  # of stderr, or of a pipe that is named as an output
         _abandon(sys.stdout)
         return OUTPUT_CLOSED

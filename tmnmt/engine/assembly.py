@@ -6,10 +6,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from tmnmt.engine.piece import Piece
-from tmnmt.engine.source_segment import SourceSegment
 from tmnmt.segments import ORIGINS, Match, Other, Translation
+
+if TYPE_CHECKING:
+    from tmnmt.engine.piece import Piece
+    from tmnmt.engine.source_segment import SourceSegment
 
 Translated = tuple[Translation, int]  # of a piece, and its length in subwords
 

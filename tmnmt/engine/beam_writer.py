@@ -11,7 +11,7 @@ import torch
 
 from tmnmt.engine.decoder import Decoded, Decoder
 from tmnmt.engine.extension import Extensions
-from tmnmt.engine.links import Linkable, Linker
+from tmnmt.engine.links import LINKED_AT_ONCE, Linkable, Linker
 from tmnmt.engine.piece import Piece
 from tmnmt.engine.postprocess import Postprocessor
 from tmnmt.engine.run_statistics import Tally
@@ -62,6 +62,7 @@ class BeamWriter(Writer[BeamDraft]):
     postprocessor: Postprocessor
     keys: PairKeyStore
     continues: ClassVar[bool] = True
+    linked_together: ClassVar[int] = LINKED_AT_ONCE
 
     @property
     def backbone(self) -> Backbone:

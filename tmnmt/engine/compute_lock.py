@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 
-import torch
-
 
 class ComputeLock:
     """A lock that is held while something is computed. One caller holds it after another, and a
@@ -22,11 +20,15 @@ class ComputeLock:
         self._lock.acquire()
         self._depth += 1
         if self._depth == 1 and self._threads is not None:
+            import torch
+
             self._previous_threads = torch.get_num_threads()
             torch.set_num_threads(self._threads)
 
     def __exit__(self, *_: object) -> None:
         self._depth -= 1
         if self._depth == 0 and self._threads is not None:
+            import torch
+
             torch.set_num_threads(self._previous_threads)
         self._lock.release()

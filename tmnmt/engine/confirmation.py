@@ -7,17 +7,20 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tmnmt.checks import Check, ChecksError, OnChecks, check_preserved, checks
 from tmnmt.codes.form import BY_FORM, Copied
-from tmnmt.codes.record import Text
 from tmnmt.engine.confirmed import confirmable, gives_translation, holds_pair
 from tmnmt.engine.extension import Extensions, check_all
 from tmnmt.engine.full_match import agreeing, commonest
 from tmnmt.index.back_ends import same_place
 from tmnmt.index.base import UnknownIdError, WritableIndex
 from tmnmt.index.pairs import copies
-from tmnmt.segments import ConfirmedPair
+
+if TYPE_CHECKING:
+    from tmnmt.codes.record import Text
+    from tmnmt.segments import ConfirmedPair
 
 log = logging.getLogger(__name__)
 

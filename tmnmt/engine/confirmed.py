@@ -7,17 +7,20 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from tmnmt.codes.record import Code, Source, Text, equal_codes
 from tmnmt.codes.stored import codes_of, listed
 from tmnmt.engine.full_match import agreeing
-from tmnmt.engine.session_file import DoneRecord
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import check_length, clean
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.segments import ConfirmedPair, Match, Segment
 from tmnmt.text import match_tokens, normalise
+
+if TYPE_CHECKING:
+    from tmnmt.engine.session_file import DoneRecord
 
 _HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair: no character
 

@@ -17,23 +17,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-import torch
-
-from tmnmt.checks import Check
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.beam_search import Hypothesis
-from tmnmt.engine.links import Array, Linker
-from tmnmt.engine.piece import Piece
-from tmnmt.filters.contract import Reading
-from tmnmt.layers.combine import LayerInputs, MemoryLayers
-from tmnmt.layers.contract import Collated
-from tmnmt.models.base import Backbone, Encoded
-from tmnmt.models.folder import Model
 from tmnmt.registry import Registry
-from tmnmt.segments import Translation
 from tmnmt.text import nfc
+
+if TYPE_CHECKING:
+    from tmnmt.checks import Check
+    from tmnmt.engine.beam_search import Hypothesis
+    from tmnmt.engine.links import Array, Linker
+    from tmnmt.engine.piece import Piece
+    from tmnmt.filters.contract import Reading
+    from tmnmt.layers.combine import LayerInputs, MemoryLayers
+    from tmnmt.layers.contract import Collated
+    from tmnmt.models.base import Backbone, Encoded
+    from tmnmt.models.folder import Model
+    from tmnmt.segments import Translation
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,8 @@ class SearchResults:
         """The encoded pieces of some rows, and what the layers read for them.
 
         rows: the rows."""
+        import torch
+
         index = torch.tensor(rows, device=self.encoded.mask.device)
         return self.encoded.rows(index), self.ready.rows(index)
 

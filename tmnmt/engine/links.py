@@ -15,21 +15,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.index.fuzzy import word_edits
 from tmnmt.keys.pair_keys import padded
-from tmnmt.models.base import Backbone, Encoded
-from tmnmt.segments import Match, Token
 from tmnmt.spans import Array as Array
 from tmnmt.spans import mean, piece_spans, shares
 from tmnmt.text import match_tokens, token_spans
 from tmnmt.vocab import EOS, Vocabulary
+
+if TYPE_CHECKING:
+    from tmnmt.engine.beam_search import Hypothesis
+    from tmnmt.models.base import Backbone, Encoded
+    from tmnmt.segments import Match, Token
 
 LINKED_AT_ONCE = 32  # pieces of segments with codes
 

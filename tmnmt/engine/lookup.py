@@ -6,22 +6,24 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tmnmt.engine.full_match import has_codes
 from tmnmt.engine.piece import NO_MATCHES, Piece, Retrieved
 from tmnmt.engine.pieces import fits
 from tmnmt.engine.retrieve import Answer, Request, Retriever, queries_of
-from tmnmt.engine.run_statistics import Tally
-from tmnmt.engine.settings import Settings
-from tmnmt.engine.source_segment import SourceSegment
 from tmnmt.index.base import best_of
-from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.pairs import distinct
-from tmnmt.keys.pair_keys import Pair, PairKeys, PairKeyStore
 from tmnmt.layers.reach import STANDARD, Reaches
 from tmnmt.segments import Match, Segment
-from tmnmt.vocab import Vocabulary
+
+if TYPE_CHECKING:
+    from tmnmt.engine.run_statistics import Tally
+    from tmnmt.engine.settings import Settings
+    from tmnmt.engine.source_segment import SourceSegment
+    from tmnmt.index.embedded.delta import Delta
+    from tmnmt.keys.pair_keys import Pair, PairKeys, PairKeyStore
+    from tmnmt.vocab import Vocabulary
 
 SAME_TOKENS = 1.0  # score of a match that has the text's tokens
 HALF = 0.5  # score of a match from which on a text ends where it does
@@ -223,7 +225,7 @@ class Lookup:
 
     def _keys(self, pieces: Sequence[Piece]) -> list[list[PairKeys]]:
         with self.tally.timed("keys"):
-            segments = dict[Pair, Segment]()
+            segments: dict[Pair, Segment] = {}
             pairs_of = []
             for piece in pieces:
                 matches = piece.pairs if _is_decoded(piece) else ()

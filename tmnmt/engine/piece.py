@@ -4,16 +4,18 @@ and what the memories have for each."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from tmnmt.codes.record import Beside, Source
-from tmnmt.engine.history import History
-from tmnmt.engine.retrieve import Answer
-from tmnmt.engine.source_segment import SourceSegment
-from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.layers.reach import STANDARD, Reaches
-from tmnmt.models.base import SurroundingText
-from tmnmt.segments import Match
+
+if TYPE_CHECKING:
+    from tmnmt.codes.record import Beside, Source
+    from tmnmt.engine.history import History
+    from tmnmt.engine.retrieve import Answer
+    from tmnmt.engine.source_segment import SourceSegment
+    from tmnmt.keys.pair_keys import PairKeys
+    from tmnmt.models.base import SurroundingText
+    from tmnmt.segments import Match
 
 Preceding = tuple[tuple[int, ...], ...]  # subwords of the segments before one, the oldest first
 

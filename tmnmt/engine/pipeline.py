@@ -14,39 +14,35 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from tmnmt.checks import check_preserved
-from tmnmt.codes.form import Copied
 from tmnmt.codes.record import Beside, Source, plain_of
 from tmnmt.engine.assembly import Assembly, Translated, join_parts
-from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.extension import Extensions, check_all
 from tmnmt.engine.full_match import copy_match
-from tmnmt.engine.invented_words import InventedWords
-from tmnmt.engine.links import LINKED_AT_ONCE
-from tmnmt.engine.lookup import Lookup
 from tmnmt.engine.piece import NO_MATCHES, Piece, Preceding
 from tmnmt.engine.placement import Placement
-from tmnmt.engine.preparation import Preparation
 from tmnmt.engine.replays import replay_checks
-from tmnmt.engine.run_statistics import Tally
-from tmnmt.engine.settings import Settings
 from tmnmt.engine.source_segment import SourceSegment
 from tmnmt.engine.splitting import retried_parts, split_texts
-from tmnmt.engine.writer import DocumentMemory, Draft, Writer
 from tmnmt.errors import UsageError
-from tmnmt.keys.pair_keys import Pair, PairKeys
-from tmnmt.layers.contract import Histories
 from tmnmt.segments import Match, Translation
-from tmnmt.vocab import Vocabulary
 
 if TYPE_CHECKING:
+    from tmnmt.codes.form import Copied
     from tmnmt.engine.beam_writer import BeamWriter
+    from tmnmt.engine.compute_lock import ComputeLock
     from tmnmt.engine.decoder import Decoder
-    from tmnmt.keys.pair_keys import PairKeyStore
+    from tmnmt.engine.invented_words import InventedWords
+    from tmnmt.engine.lookup import Lookup
+    from tmnmt.engine.preparation import Preparation
+    from tmnmt.engine.run_statistics import Tally
+    from tmnmt.engine.settings import Settings
+    from tmnmt.engine.writer import DocumentMemory, Draft, Writer
+    from tmnmt.keys.pair_keys import Pair, PairKeys, PairKeyStore
     from tmnmt.layers.combine import MemoryLayers
+    from tmnmt.layers.contract import Histories
     from tmnmt.models.base import Backbone
+    from tmnmt.vocab import Vocabulary
 
 CHECKED_ORIGINS = ("model", "memory", "adapted", "fuzzy")  # of translations that extensions check
 WAITING_AT_MOST = 8  # batches, at most, that wait for the places of their codes
@@ -307,13 +303,16 @@ class Pipeline:
             checks = [*check_all(self.extensions, src, tgt), *questions, *checks]
         return replace(translation, user_checks=tuple(checks)) if checks else translation
 
-    @torch.no_grad()
     def write_keys(self, histories: Histories, keys: PairKeys) -> None:
         """Writes a pair into what the layers keep of its document.
 
         histories: what they keep.
         keys: the keys of the pair."""
-        if self.layers is not None:
+        if self.layers is None:
+            return
+        import torch
+
+        with torch.no_grad():
             self.layers.write(histories, keys)
 
     def keys_to_remember(
@@ -426,7 +425,8 @@ class Passage:
         """The translations that are finished and follow those before them. Where codes stand among
         words, a few calls give nothing, so that the places of codes are found together."""
         self._waiting = self._waiting + 1 if self._unlinked else 0
-        if len(self._unlinked) < LINKED_AT_ONCE and 0 < self._waiting < WAITING_AT_MOST:
+        enough = self.pipeline.writer.linked_together
+        if len(self._unlinked) < enough and 0 < self._waiting < WAITING_AT_MOST:
             return []
         return self.finish()
 

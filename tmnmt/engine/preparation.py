@@ -6,21 +6,24 @@ import copy
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
+from typing import TYPE_CHECKING
 
 from tmnmt.codes.record import Beside, Pair, Source, Text, plain_of, surroundings
-from tmnmt.engine.assembly import Assembly
-from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.confirmed import source_of
 from tmnmt.engine.history import History
-from tmnmt.engine.lookup import Lookup
 from tmnmt.engine.piece import OpenSegment, Piece, Preceding
 from tmnmt.engine.pieces import pieces
 from tmnmt.engine.run_statistics import CONTROL, Tally
 from tmnmt.engine.source_segment import SourceSegment
 from tmnmt.errors import UsageError
-from tmnmt.filters import Filters
 from tmnmt.partial_document import PartialDocument
-from tmnmt.vocab import Vocabulary
+
+if TYPE_CHECKING:
+    from tmnmt.engine.assembly import Assembly
+    from tmnmt.engine.compute_lock import ComputeLock
+    from tmnmt.engine.lookup import Lookup
+    from tmnmt.filters import Filters
+    from tmnmt.vocab import Vocabulary
 
 
 class Preparation:

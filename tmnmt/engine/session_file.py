@@ -10,15 +10,16 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from tmnmt.codes.stored import Listed, codes_of, listed
 from tmnmt.durable import write
 from tmnmt.errors import DataError, ModelError, short_repr
-from tmnmt.layers.contract import Histories, SavedHistory
-from tmnmt.models.folder import UNREADABLE, reason_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tmnmt.layers.contract import Histories, SavedHistory
 
 FORMAT = 7
 READABLE_FORMATS = (5, 6, FORMAT)  # 5: no codes; 6: of the session cache alone
@@ -46,6 +47,8 @@ def saved_histories(histories: Histories) -> dict[str, SavedHistory]:
     """The histories that a file holds, by the names of their layers.
 
     histories: all histories of a document."""
+    from tmnmt.layers.contract import SavedHistory
+
     return {name: kept for name, kept in histories.items() if isinstance(kept, SavedHistory)}
 
 
@@ -94,6 +97,8 @@ def load_session(path: Path, model: str, histories: Histories, vocabulary: int) 
     Raises DataError where the file is no session. Raises ModelError where another model, or layers
     of another kind, made it."""
     from safetensors import safe_open
+
+    from tmnmt.models.folder import UNREADABLE, reason_of
 
     try:
         if path.exists() and not path.is_file() and not path.is_dir():

@@ -5,19 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tmnmt.codes.placeholders import Finder, by_pattern
 from tmnmt.config.option import changed
 from tmnmt.config.options import MODES, HostedBase, ModelOptions, Penalties, Selection
 from tmnmt.errors import UsageError
-from tmnmt.index.base import Index
-from tmnmt.layers.combine import MemoryLayers
-from tmnmt.layers.contract import MemorySearch
-from tmnmt.models.folder import Model
-from tmnmt.models.shortlist import Shortlist
-from tmnmt.models.student import Student
 from tmnmt.registry import Registry
+
+if TYPE_CHECKING:
+    from tmnmt.index.base import Index
+    from tmnmt.layers.combine import MemoryLayers
+    from tmnmt.layers.contract import MemorySearch
+    from tmnmt.models.folder import Model
+    from tmnmt.models.shortlist import Shortlist
 
 # options that are of the states of a base
 OF_STATES = (
@@ -115,6 +116,8 @@ def served_modes(parameters: MemoryLayers | None, model: Model) -> tuple[str, ..
 
     parameters: the memory layers that the model has learned; None where it has learned none.
     model: the model."""
+    from tmnmt.layers.combine import MemoryLayers
+
     return model.backbone.modes or (parameters or MemoryLayers()).modes
 
 
@@ -200,6 +203,9 @@ def shortlist_of(settings: Settings, model: Model) -> Shortlist | None:
     model: the model.
 
     Raises the errors of `Shortlist.load`."""
+    from tmnmt.models.shortlist import Shortlist
+    from tmnmt.models.student import Student
+
     if settings.shortlist is not None:
         return Shortlist.load(model) if settings.shortlist else None
     by_default = isinstance(model.backbone, Student) and Shortlist.exists(model)

@@ -6,18 +6,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tmnmt.codes.record import Text
 from tmnmt.engine.lookup import AT_ONCE
 from tmnmt.engine.piece import Piece
 from tmnmt.engine.pieces import pieces
 from tmnmt.engine.retrieve import Answer
-from tmnmt.engine.source_segment import SourceSegment
-from tmnmt.filters.contract import Split
 from tmnmt.index.fuzzy import edit_distance, score_of
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
-from tmnmt.vocab import Vocabulary
+
+if TYPE_CHECKING:
+    from tmnmt.engine.source_segment import SourceSegment
+    from tmnmt.filters.contract import Split
+    from tmnmt.vocab import Vocabulary
 
 
 def split_texts(piece: Piece, vocab: Vocabulary, longest: int) -> list[Piece]:

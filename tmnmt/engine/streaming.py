@@ -6,15 +6,18 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tmnmt.codes.record import Pair, Source
 from tmnmt.engine.document_state import DocumentState, confirm_all
-from tmnmt.engine.history import History
-from tmnmt.engine.piece import OpenSegment, Piece
-from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.schedule import by_length, join_batches, side_by_side
-from tmnmt.index.base import WritableIndex
-from tmnmt.segments import Translation
+
+if TYPE_CHECKING:
+    from tmnmt.codes.record import Pair, Source
+    from tmnmt.engine.history import History
+    from tmnmt.engine.piece import OpenSegment, Piece
+    from tmnmt.engine.pipeline import Pipeline
+    from tmnmt.index.base import WritableIndex
+    from tmnmt.segments import Translation
 
 MOST_STRETCHES = 32  # of documents that a stream holds: more than a batch is of
 PIECES_AT_ONCE = 256  # of a document are prepared ahead: more would only take up memory

@@ -12,21 +12,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
-from tmnmt.engine.extension import Extensions
-from tmnmt.engine.links import Array, Linkable
-from tmnmt.engine.piece import Piece
-from tmnmt.engine.run_statistics import Tally
-from tmnmt.engine.settings import Settings
-from tmnmt.index.base import Index
-from tmnmt.keys.pair_keys import PairKeys, PairKeyStore
-from tmnmt.layers.combine import MemoryLayers
-from tmnmt.layers.contract import Histories
-from tmnmt.models.folder import Model
 from tmnmt.registry import Registry
-from tmnmt.segments import Translation
 
 if TYPE_CHECKING:
     from tmnmt.engine.confirmed import Confirmed
+    from tmnmt.engine.extension import Extensions
+    from tmnmt.engine.links import Array, Linkable
+    from tmnmt.engine.piece import Piece
+    from tmnmt.engine.run_statistics import Tally
+    from tmnmt.engine.settings import Settings
+    from tmnmt.index.base import Index
+    from tmnmt.keys.pair_keys import PairKeys, PairKeyStore
+    from tmnmt.layers.combine import MemoryLayers
+    from tmnmt.layers.contract import Histories
+    from tmnmt.models.folder import Model
+    from tmnmt.segments import Translation
 
 BEAM_SEARCH = "beam search"  # the writer of a base that shows its states
 
@@ -85,6 +85,7 @@ class Writer(ABC, Generic[D]):
     batches_together: whether as many pieces as possible are to be written together.
     reads_all_memories: whether it reads all memories at every word, so that they cannot be
     narrowed to some.
+    linked_together: how many segments `link` is given together, where so many wait.
     modes: the modes in which it can read a memory.
     layers: the memory layers that read for it; None where it has none.
     keys: the keys of pairs that these read."""
@@ -93,6 +94,7 @@ class Writer(ABC, Generic[D]):
     continues: ClassVar[bool] = False
     batches_together: bool = False
     reads_all_memories: bool = False
+    linked_together: ClassVar[int] = 1
     modes: tuple[str, ...] = ("off",)
     layers: MemoryLayers | None = None
     keys: PairKeyStore

@@ -9,7 +9,6 @@ and nothing is decoded."""
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -38,58 +37,11 @@ from tmnmt.text import APOSTROPHES
 from tmnmt.vocab import BOS, EOS, Vocabulary
 
 BEAM = 3  # behind something typed: each keystroke waits for it
-CACHE_SIZE = 32  # sentences at work
 SUGGESTIONS = 16  # of each
 FRESH = 20.0  # seconds, after which they are read anew: others may write to the memories, too
 LONGEST_WORD = 12  # subwords of an alternative
 LOOK_AHEAD = 10  # subwords behind what is typed that are found at once
 ENDS = math.log(0.5)  # where a piece ends rather than goes on, what is typed is of the next one
-
-
-class CompletionCache:
-    """The states of the sentences that somebody works on, over all documents of a model. Those that
-    were used last are kept."""
-
-    def __init__(self) -> None:
-        self._states: OrderedDict[tuple[DocumentState, Source], CompletionState] = OrderedDict()
-        self._spellings = dict[bool, Spellings]()
-        self._lock = threading.Lock()  # a session may end while another one's sentence is decoded
-
-    def state_of(self, document: DocumentState, source: Source) -> CompletionState:
-        """The state of a sentence, which reads what its document has confirmed.
-
-        document: the document.
-        source: the sentence."""
-        key = document, source
-        with self._lock:
-            state = self._states.get(key)
-        if state is None or state.is_stale():
-            state = CompletionState(document, source, self.spellings)
-        with self._lock:
-            self._states[key] = state
-            self._states.move_to_end(key)
-            while len(self._states) > CACHE_SIZE:
-                self._states.popitem(last=False)
-        return state
-
-    def forget(self, document: DocumentState) -> None:
-        """Drops the states of a document that ends.
-
-        document: the document."""
-        with self._lock:
-            for key in [key for key in self._states if key[0] is document]:
-                del self._states[key]
-
-    def spellings(self, vocab: Vocabulary, capitals: bool) -> Spellings:
-        """What the subwords of a vocabulary spell. It is made when it is first needed.
-
-        vocab: the vocabulary.
-        capitals: whether the subwords are written in capitals."""
-        if capitals not in self._spellings:
-            self._spellings[capitals] = Spellings(vocab, capitals)
-        return self._spellings[capitals]
-
-
 Ids = tuple[int, ...]
 Chances = tuple[float, ...]
 Traces = tuple[Trace, ...]

@@ -7,21 +7,23 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tmnmt.config.options import Output, Overwrite, OwnTranslations
 from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.formats.clean import clean_name
-from tmnmt.segments import ConfirmedPair
 from tmnmt.serve import files
 from tmnmt.serve.fields import MOST_NAME
 from tmnmt.serve.http_error import Refused, unknown
-from tmnmt.serve.in_turn import InTurn
-from tmnmt.serve.jobs import Advance, Steps, Work
-from tmnmt.serve.keys import Caller
-from tmnmt.serve.served_model import Model
-from tmnmt.serve.service import Service
-from tmnmt.serve.storage.records import Job
+
+if TYPE_CHECKING:
+    from tmnmt.segments import ConfirmedPair
+    from tmnmt.serve.in_turn import InTurn
+    from tmnmt.serve.jobs import Advance, Steps, Work
+    from tmnmt.serve.keys import Caller
+    from tmnmt.serve.served_model import Model
+    from tmnmt.serve.service import Service
+    from tmnmt.serve.storage.records import Job
 
 DOCUMENT = "document"  # the kind of such jobs
 POLL_SECONDS = 0.1  # between two looks at a job that somebody waits for

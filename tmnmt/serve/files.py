@@ -7,6 +7,7 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tmnmt.batch.filling import (
     Documents,
@@ -18,19 +19,21 @@ from tmnmt.batch.filling import (
 from tmnmt.batch.own_translations import FileMemory
 from tmnmt.batch.repetitions import Repetitions
 from tmnmt.codes.record import Source, plain_of
-from tmnmt.config.options import Overwrite, OwnTranslations
 from tmnmt.engine.history import History
 from tmnmt.files.as_memory import read_memories
 from tmnmt.files.opening import kind_of, open_translatable
 from tmnmt.files.paragraphs import ParagraphFile
-from tmnmt.files.unit import TranslatableFile
 from tmnmt.formats.dates import iso_utc
 from tmnmt.formats.tmx_writer import tmx_writer
 from tmnmt.formats.tsv import tsv_writer
-from tmnmt.index.base import WritableIndex
 from tmnmt.segments import ConfirmedPair, Segment, Translation
-from tmnmt.serve.in_turn import InTurn
-from tmnmt.serve.jobs import Advance, Steps
+
+if TYPE_CHECKING:
+    from tmnmt.config.options import Overwrite, OwnTranslations
+    from tmnmt.files.unit import TranslatableFile
+    from tmnmt.index.base import WritableIndex
+    from tmnmt.serve.in_turn import InTurn
+    from tmnmt.serve.jobs import Advance, Steps
 
 AT_ONCE = 32  # segments of a document that are handed to the model together, at most
 AT_ONCE_CHARACTERS = 4_000  # of these, but for a single longer one

@@ -8,18 +8,21 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TYPE_CHECKING
 
 from tmnmt.engine.settings import Settings
-from tmnmt.serve.keys import Keys
 from tmnmt.serve.memories import Memories, Memory, close
 from tmnmt.serve.modelless import NoQueue, memory_pairs
 from tmnmt.serve.served_model import Model
-from tmnmt.serve.terms import TermLists
-from tmnmt.session import Session
-from tmnmt.terms.term_list import TermList
-from tmnmt.translator import Translator
 
-ViewKey = tuple[str, tuple[str, ...], Settings, str | None, TermList | None]
+if TYPE_CHECKING:
+    from tmnmt.serve.keys import Keys
+    from tmnmt.serve.terms import TermLists
+    from tmnmt.session import Session
+    from tmnmt.terms.term_list import TermList
+    from tmnmt.translator import Translator
+
+    ViewKey = tuple[str, tuple[str, ...], Settings, str | None, TermList | None]
 
 
 class Holdings:

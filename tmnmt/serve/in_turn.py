@@ -5,16 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tmnmt.batch.pretranslate import best_matches
 from tmnmt.codes.record import Source, plain_of
-from tmnmt.index.base import Index
-from tmnmt.segments import Match, Translation
 from tmnmt.serve.http_error import Refused
 from tmnmt.serve.queue import Job
-from tmnmt.serve.served_model import Model
 from tmnmt.session import Session
 from tmnmt.translator import Translator, in_region, with_memory
+
+if TYPE_CHECKING:
+    from tmnmt.index.base import Index
+    from tmnmt.segments import Match, Translation
+    from tmnmt.serve.served_model import Model
 
 RETRY_SECONDS = 0.5  # seconds after which a job that was refused comes again
 Pairs = Sequence[tuple[str, str]]

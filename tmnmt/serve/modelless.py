@@ -8,25 +8,27 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from types import MappingProxyType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from tmnmt.codes.form import BY_FORM
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.compute_lock import ComputeLock
-from tmnmt.engine.extension import Extensions
-from tmnmt.engine.links import Linkable
-from tmnmt.engine.piece import Piece
 from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.settings import Settings, settled
 from tmnmt.engine.writer import DocumentMemory, Draft, Writer
-from tmnmt.index.base import WritableIndex
-from tmnmt.interactive.completion import CompletionCache
-from tmnmt.segments import Translation
+from tmnmt.interactive.cache import CompletionCache
 from tmnmt.serve.http_error import Refused
-from tmnmt.serve.memories import Memory
 from tmnmt.serve.queue import Job, Queue, Result
 from tmnmt.translator import Translator
+
+if TYPE_CHECKING:
+    from tmnmt.engine.extension import Extensions
+    from tmnmt.engine.links import Linkable
+    from tmnmt.engine.piece import Piece
+    from tmnmt.index.base import WritableIndex
+    from tmnmt.segments import Translation
+    from tmnmt.serve.memories import Memory
 
 
 def no_model() -> Refused:

@@ -8,15 +8,14 @@ from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tmnmt.compiled.steps import prepare_decoding
 from tmnmt.config.option import options_of
 from tmnmt.config.options import HostedBase, TranslationOptions
-from tmnmt.config.serving import ServedParts
 from tmnmt.errors import UsageError
 from tmnmt.index.back_ends import prepare_search
 from tmnmt.models.addresses import name_of
-from tmnmt.progress import ReadProgress
 from tmnmt.serve.http_error import Refused
 from tmnmt.serve.keys import NAME, NAMES, Keys, check_tenants
 from tmnmt.serve.languages import language
@@ -25,6 +24,10 @@ from tmnmt.serve.queue import Queue
 from tmnmt.serve.served_model import Model
 from tmnmt.serve.terms import Served, open_terms
 from tmnmt.translator import Translator
+
+if TYPE_CHECKING:
+    from tmnmt.config.serving import ServedParts
+    from tmnmt.progress import ReadProgress
 
 log = logging.getLogger("tmnmt.serve")
 
@@ -58,8 +61,6 @@ def open_parts(
 
     Raises what `Translator.load`, `open_memories` and `open_terms` raise, and UsageError where
     nothing is to be served."""
-    from tmnmt.models.folder import languages_in
-
     folders = [*map(Path, options.model)]
     if not folders and not options.memory and not options.write_to:
         raise UsageError("there is nothing to serve; give --model, --memory or --write-to")
@@ -67,8 +68,7 @@ def open_parts(
         prepare_decoding()
     prepare_search(concordance=True)
     _check_names(folders)
-    pairs = list(dict.fromkeys(languages_in(model) for model in folders))
-    pairs = pairs or languages_of_indexes([*options.memory, *options.write_to])
+    pairs = _languages(folders) or languages_of_indexes([*options.memory, *options.write_to])
     memories = open_memories(options.memory, options.write_to, pairs, progress, previous.memories)
     parts = Parts((), memories, ())
     try:
@@ -98,6 +98,15 @@ def _check_names(folders: Sequence[Path]) -> None:
             raise UsageError(f"{folder}: {name!r} cannot be the name of a model; allowed: {NAMES}")
         if name in names[:number]:
             raise UsageError(f"two models are called {name}: rename one of the folders")
+
+
+def _languages(folders: Sequence[Path]) -> list[tuple[str, str]]:
+    """The pairs of languages of models, each once."""
+    if not folders:
+        return []  # and torch is not imported
+    from tmnmt.models.folder import languages_in
+
+    return [*dict.fromkeys(map(languages_in, folders))]
 
 
 def _model(

@@ -18,17 +18,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, count, groupby
 from math import ceil
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tmnmt.allocator import INTERVAL, give_back
 from tmnmt.codes.record import Source, plain_of, surroundings
 from tmnmt.engine.piece import Piece, Preceding
-from tmnmt.engine.pipeline import Passage
-from tmnmt.segments import Translation
 from tmnmt.serve.http_error import Refused
 from tmnmt.serve.turns import TurnPath, Turns
-from tmnmt.session import Session
-from tmnmt.translator import Translator
+
+if TYPE_CHECKING:
+    from tmnmt.engine.pipeline import Passage
+    from tmnmt.segments import Translation
+    from tmnmt.session import Session
+    from tmnmt.translator import Translator
 
 GATHER = 0.004  # seconds that a first request waits for others to be decoded with it
 URGENT = 32  # texts: a longer request is a list that nobody watches

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tmnmt.serve.languages import Language, language
 from tmnmt.serve.modelless import NoQueue
-from tmnmt.serve.queue import Queue
-from tmnmt.translator import Translator
+
+if TYPE_CHECKING:
+    from tmnmt.serve.queue import Queue
+    from tmnmt.translator import Translator
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tmnmt.codes.record import Text
 from tmnmt.config.option import options_of
@@ -23,13 +23,10 @@ from tmnmt.config.options import MODES, Decoding, Search
 from tmnmt.config.serving import TenantLimits
 from tmnmt.engine.history import MOST_PAIRS
 from tmnmt.engine.retrieve import Retriever
-from tmnmt.engine.settings import Settings
 from tmnmt.errors import TmnmtError, UsageError
 from tmnmt.index.back_ends import local_path
-from tmnmt.index.base import Index, WritableIndex
 from tmnmt.index.embedded.in_memory import InMemoryIndex
 from tmnmt.index.match_value import PRECEDING
-from tmnmt.segments import ConfirmedPair, Match, Segment, Translation
 from tmnmt.serve.bodies import Readers, Room
 from tmnmt.serve.clock import Clock
 from tmnmt.serve.durations import Durations
@@ -45,16 +42,21 @@ from tmnmt.serve.memories import Memories, Memory, added, matches_of
 from tmnmt.serve.modelless import MemoryPair, no_model
 from tmnmt.serve.queue import Job
 from tmnmt.serve.quota import Quota, size_of_folder
-from tmnmt.serve.served_model import Model
 from tmnmt.serve.sessions import OpenSession, Sessions, SessionSetup
 from tmnmt.serve.site import Site
-from tmnmt.serve.storage.base import Storage
 from tmnmt.serve.terms import Served, TermLists
 from tmnmt.serve.usage import Kind, TenantTable, Usage
 from tmnmt.serve.workspace.confirmations import Confirmations
 from tmnmt.serve.workspace.documents import Documents
 from tmnmt.session import Session
 from tmnmt.translator import Translator, restrict, with_memory
+
+if TYPE_CHECKING:
+    from tmnmt.engine.settings import Settings
+    from tmnmt.index.base import Index, WritableIndex
+    from tmnmt.segments import ConfirmedPair, Match, Segment, Translation
+    from tmnmt.serve.served_model import Model
+    from tmnmt.serve.storage.base import Storage
 
 SEARCHERS = 4  # threads that look up
 MOST_COMPLETED = 5_000  # characters of a segment that somebody types the translation of

@@ -11,21 +11,23 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tmnmt.codes.record import Text
 from tmnmt.engine.confirmed import confirmed_now, have_same_texts
-from tmnmt.index.base import WritableIndex
-from tmnmt.segments import ConfirmedPair
-from tmnmt.serve.clock import Clock
 from tmnmt.serve.http_error import Refused, unknown
 from tmnmt.serve.intentions import Intentions
-from tmnmt.serve.keys import Caller
 from tmnmt.serve.post_edit_statistics import Reviewed
-from tmnmt.serve.served_model import Model
-from tmnmt.serve.storage.base import SessionStorage
 from tmnmt.serve.storage.records import Feedback, StoredSession
 from tmnmt.session import Session
+
+if TYPE_CHECKING:
+    from tmnmt.codes.record import Text
+    from tmnmt.index.base import WritableIndex
+    from tmnmt.segments import ConfirmedPair
+    from tmnmt.serve.clock import Clock
+    from tmnmt.serve.keys import Caller
+    from tmnmt.serve.served_model import Model
+    from tmnmt.serve.storage.base import SessionStorage
 
 IDLE = 30 * 24 * 3600.0  # seconds after which a session that nobody used is forgotten
 TOUCHED = 3600.0  # seconds: so exactly is it known when it was used

@@ -11,19 +11,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tmnmt.errors import FormatError, UsageError
 from tmnmt.serve.fields import ENTRIES
 from tmnmt.serve.http_error import Refused, unknown, wrong
 from tmnmt.serve.keys import NAME, NAMES, Caller
 from tmnmt.serve.languages import Language, distance, language
-from tmnmt.serve.storage.base import GlossaryStorage
 from tmnmt.serve.storage.records import Dictionary, Entries, Glossary
 from tmnmt.terms.find import Finder, TermPlace
 from tmnmt.terms.reading import read_terms
 from tmnmt.terms.term import Term, form, merged
-from tmnmt.terms.term_list import TermList
-from tmnmt.translator import Translator
+
+if TYPE_CHECKING:
+    from tmnmt.serve.storage.base import GlossaryStorage
+    from tmnmt.terms.term_list import TermList
+    from tmnmt.translator import Translator
 
 Pair = tuple[Language, Language]
 CACHE_SIZE = 32  # lists made ready for a model that are kept
@@ -140,6 +143,8 @@ class TermLists:
             term_set = self._set_of(names, pair, lists)
             key = translator.model_hash, hard
             if key not in term_set.ready:
+                from tmnmt.terms.term_list import TermList
+
                 term_set.ready[key] = TermList(
                     term_set.finder,
                     translator.vocab,

@@ -10,21 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tmnmt.checks import Check
-from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.extension import DecodedPiece, Extension, SearchResults
 from tmnmt.engine.links import with_same_words
 from tmnmt.engine.loading import languages_of
-from tmnmt.engine.piece import Piece
-from tmnmt.models.base import Backbone
-from tmnmt.models.folder import Model
-from tmnmt.segments import Token, Translation
 from tmnmt.spans import piece_spans
 from tmnmt.terms.check import target_spans, term_checks, unique_target
 from tmnmt.terms.find import Finder, TermPlace
@@ -38,6 +31,15 @@ from tmnmt.terms.target_prior import TargetPrior
 from tmnmt.terms.term import Term
 from tmnmt.text import APOSTROPHES, nfc, token_spans
 from tmnmt.vocab import UNK, Vocabulary
+
+if TYPE_CHECKING:
+    from tmnmt.checks import Check
+    from tmnmt.config.options import TranslationOptions
+    from tmnmt.engine.beam_search import Hypothesis
+    from tmnmt.engine.piece import Piece
+    from tmnmt.models.base import Backbone
+    from tmnmt.models.folder import Model
+    from tmnmt.segments import Token, Translation
 
 Array = NDArray[np.float64]
 TermChoices = Mapping[Term, str]  # the target that a document has confirmed for a term of several
