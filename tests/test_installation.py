@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -136,3 +137,11 @@ def test_torch_comes_from_the_index_that_is_named(tmp_path: Path) -> None:
         subprocess.run(shlex.split(line), env=own, check=True, capture_output=True)
     show = [str(environment / "bin" / "python"), "-m", "pip", "show", "torch"]
     assert "2.99.0+cpu" in subprocess.run(show, capture_output=True, text=True).stdout
+
+
+def test_what_memories_need_is_all_but_torch_and_models() -> None:
+    command = [sys.executable, str(ROOT / "deploy" / "requirements.py"), "pyproject.toml", "server"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    names = {re.split(r"[^\w.-]", row)[0] for row in run.stdout.split("\n") if row}
+    assert {"numpy", "numba", "rapidfuzz", "lxml", "starlette", "uvicorn"} <= names
+    assert not names & {"torch", "safetensors", "pytest"}

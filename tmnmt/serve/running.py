@@ -203,7 +203,8 @@ def run(
     server = server_of(service, certificate, private_key, dialects)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     sys.setswitchinterval(SWITCH)
-    log.info("translating once with each model")
+    if service.models and any(model.translates for model in service.models):
+        log.info("translating once with each model")
     service.start()
     if reloader is not None:
         service.reload = partial(reload_by_request, reloader)
