@@ -421,10 +421,48 @@ def test_a_document_goes_with_its_session_and_the_session_not_alone(server: Serv
     session = f"/v1/sessions/{desk.about()['session']['id']}"
     reply = server.ask("DELETE", session)
     assert reply.status == 409 and "delete the document" in reply.json["error"]["message"]
+    desk.confirm(1, "Fermer")
+    pair = {"src": "Close", "tgt": "Clore"}
+    for path, body in (
+        ("/confirm", pair),
+        ("/undo", {}),
+    ):  # of which the document would know nothing
+        reply = server.ask("POST", session + path, body)
+        assert reply.status == 409 and reply.json["error"]["code"] == "in_use"
     renamed = desk.do("PATCH", "", {"name": "b.po", "project": "p"})
     assert (renamed["name"], renamed["project"], renamed["original"]) == ("b.po", "p", "a.po")
     assert desk.ask("DELETE").status == 204 and desk.ask("GET").status == 404
     assert server.ask("GET", session).status == 404 and desk.ask("DELETE").status == 404
+
+
+def test_a_person_takes_back_what_that_person_confirmed_last(
+    folder: Path, tmp_path: Path, states: str
+) -> None:
+    path = tmp_path / "keys.toml"
+    ann, ben, cy = (
+        new_key(path, name, "write", "agency", ["law"]) for name in ("ann", "ben", "cy")
+    )
+    with tiny_server(folder, ("law=law",), keys=Keys.load(path), sessions=states) as server:
+        desk = opened(server, key=ann)
+        desk.confirm(1, "Fermer")
+        other = Desk(server, desk.id, ben)
+        other.confirm(2, "Menu")
+        assert Desk(server, desk.id, cy).ask("POST", "/undo", {}).status == 409
+        assert [s["number"] for s in desk.do("POST", "/undo", {})["segments"]] == [1]
+        assert other.segment(2)["state"] == "translated"
+        assert desk.ask("POST", "/undo", {}).status == 409
+        assert [s["number"] for s in desk.do("POST", "/undo", {"number": 2})["segments"]] == [2]
+
+
+@pytest.mark.parametrize("number", [2**63, 2**53, 10**30])
+def test_numbers_that_no_database_takes_are_refused(server: Server, number: int) -> None:
+    desk = opened(server)
+    change = {"number": number, "version": 0, "text": "a"}
+    assert desk.ask("GET", f"/segments?first={number}").status == 400
+    assert desk.ask("POST", "/segments", {"changes": [change]}).status == 400
+    assert desk.ask("POST", "/undo", {"number": number}).status == 400
+    assert desk.ask("PUT", "/presence", {"tab": "t", "number": number}).status == 400
+    assert desk.ask("GET", f"/changes?since={number}").status == 400
 
 
 def test_what_cannot_be_opened_leaves_nothing_behind(server: Server) -> None:

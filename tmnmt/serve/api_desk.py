@@ -175,7 +175,7 @@ UNDO = (
     Field(
         "number",
         "whole",
-        "The segment; not given, the one that was confirmed last.",
+        "The segment; not given, the one that this person confirmed last.",
         minimum=1,
     ),
 )
@@ -571,8 +571,8 @@ async def _open_to_write(service: Service, call: ApiRequest) -> tuple[StoredDocu
 
 
 async def undo(service: Service, call: ApiRequest) -> Any:
-    """Takes back what was confirmed last, or what is confirmed in a segment, with the repetitions
-    that were confirmed with it."""
+    """Takes back what this person confirmed last, or what is confirmed in a segment, with the
+    repetitions that were confirmed with it."""
     fields = read(call.body, UNDO)
     document, open_session = await _open_to_write(service, call)
     work = service.confirmations.undo

@@ -586,8 +586,11 @@ def _check_names(fields: Mapping[str, Any], *names: str) -> None:
 
 async def _open_to_write(service: Service, call: ApiRequest) -> OpenSession:
     """The session of the path. Raises Refused where it writes to a memory, and the caller may
-    not."""
+    not; and where it is that of a document, which would know nothing of what is written."""
     open_session = await service.session(call.path["session"], call.caller)
+    if open_session.setup.document:
+        why = "this is the session of a document: confirm and take back its segments"
+        raise Refused(409, "in_use", why)
     if open_session.setup.write_to is not None:
         call.caller.check("write")
     return open_session

@@ -42,6 +42,7 @@ SEGMENTS = 10_000  # pairs that a request adds
 DOCUMENT = 50_000  # segments of a document
 ENTRIES = 50_000  # terms of a glossary
 MOST_NAME = 200  # characters of a name that is told
+LARGEST = 2**53 - 1  # of whole numbers: a browser and a database tell it from its neighbours
 LISTED = ""  # the name of a body that is itself a list
 _UNDECLARED = 100  # entries of a list that no table has
 _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -167,8 +168,9 @@ class Field:
             return False
         if self.kind == "whole" and not isinstance(value, int):
             return False
-        low = -float("inf") if self.minimum is None else self.minimum
-        return low <= value <= (float("inf") if self.maximum is None else self.maximum)
+        largest = LARGEST if self.kind == "whole" else float("inf")
+        low = -largest if self.minimum is None else self.minimum
+        return low <= value <= (largest if self.maximum is None else self.maximum)
 
 
 def read(values: Mapping[str, Any], table: Sequence[Field], strict: bool = True) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from tmnmt.config.option import options_of
 from tmnmt.config.options import HostedBase, TranslationOptions
 from tmnmt.errors import UsageError
 from tmnmt.index.back_ends import prepare_search
-from tmnmt.models.addresses import name_of
+from tmnmt.models.addresses import is_address, name_of
 from tmnmt.serve.http_error import Refused
 from tmnmt.serve.keys import NAME, NAMES, Keys, check_tenants
 from tmnmt.serve.languages import language
@@ -121,7 +121,8 @@ def _model(
     try:
         source, target = map(language, languages_in(folder))
     except Refused as refused:
-        raise UsageError(f"{folder}: the languages of this model are unknown") from refused
+        hint = "; write them behind it, as @en-fr" if is_address(folder) else ""
+        raise UsageError(f"{folder}: the languages of this model are unknown{hint}") from refused
     indexes = [memory.index for memory in memories if memory.serves((source, target))]
     settings = translation_options(options)
     origin = _version(folder), repr(settings), tuple(map(id, indexes))

@@ -22,7 +22,7 @@ from tmnmt.serve.keys import Caller
 from tmnmt.serve.markup import single_text
 from tmnmt.serve.sessions import OpenSession, Sessions
 from tmnmt.serve.storage.records import StoredDocument
-from tmnmt.serve.workspace.documents import Documents, Edit
+from tmnmt.serve.workspace.documents import Documents, Edit, person
 from tmnmt.serve.workspace.segment import Level, Origin, Pending, WorkSegment
 
 ABANDONED = 120.0  # seconds after which nobody is about a change that was begun
@@ -94,10 +94,10 @@ class Confirmations:
         """Takes back what was confirmed in a segment, with the repetitions that were confirmed with
         it, and returns them all. Raises Refused where nothing was confirmed.
 
-        number: the number of the segment; None takes what was confirmed last in the document."""
+        number: the number of the segment; None takes the one that this person confirmed last."""
         document = self._documents.get(id, caller)
         if number is None:
-            number = self._last(document, open_session)
+            number = self._last(document, open_session, person(caller))
         segment = self._documents.segment(document, number)
         if segment.confirmed is None:
             raise _nothing_confirmed()
@@ -105,12 +105,14 @@ class Confirmations:
         members = work.members(document, segment)
         return work.undo(sorted([number, *(member.number for member in members)]), number)
 
-    def _last(self, document: StoredDocument, open_session: OpenSession) -> int:
-        """The number of the segment that was confirmed last, of repetitions that of the segment
-        that they were confirmed with."""
+    def _last(self, document: StoredDocument, open_session: OpenSession, author: str) -> int:
+        """The number of the segment that a person confirmed last, of repetitions that of the
+        segment that they were confirmed with. What others have changed since is left out."""
         for feedback in reversed(self._sessions.feedback(open_session)):
             if (name := str(feedback.get("segment", ""))).isascii() and name.isdigit():
                 segment = self._documents.segment(document, int(name))
+                if segment.author != author:
+                    continue
                 if segment.leader is None:
                     return segment.number
                 leader = self._documents.segment(document, segment.leader)
