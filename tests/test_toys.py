@@ -461,7 +461,7 @@ def shown_words(shown: str) -> str:
 
 def test_a_mode(add: Add, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     system = {"name": "a", "mode": "toy"}
-    modes = "copy, fusion, both, nearest, knn, off"
+    modes = "copy, fusion, both, nearest, examples, knn, off"
     with pytest.raises(UsageError, match=f"mode: 'toy' is none of {modes}"):
         build_table(SystemConfig, system, "recipe")
     with pytest.raises(UsageError, match=f"mode toy is unknown; allowed: {modes}"):
@@ -470,7 +470,8 @@ def test_a_mode(add: Add, model: Path, tmp_path: Path, capsys: pytest.CaptureFix
     add("layer", "toy", ToyEnd)
     assert build_table(SystemConfig, system, "recipe").options.mode == "toy"
     assert run(["translate", "--help"]) == 0
-    assert "copy, fusion, both, nearest, knn, toy, off" in shown_words(capsys.readouterr().out)
+    help_page = shown_words(capsys.readouterr().out)
+    assert "copy, fusion, both, nearest, examples, knn, toy, off" in help_page
     (tmp_path / "in.txt").write_text(f"{PAIRS[0][0]}\n")
     (tmp_path / "m.tsv").write_text("src\ttgt\nthe permit is void\tle permis est nul\n")
     reading = ["--model", str(model), "--memory", str(tmp_path / "m.tsv"), "--mode", "toy"]

@@ -10,22 +10,22 @@ from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from tmnmt.checks import Check, OnChecks
 from tmnmt.codes.record import Source, plain_of
 from tmnmt.engine.confirmation import deleted_from
 from tmnmt.engine.confirmed import record_of, source_of, text_of
 from tmnmt.engine.document_state import DocumentState, confirm_all
+from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.preparation import texts_of
 from tmnmt.engine.session_file import SavedSession, save_session
 from tmnmt.engine.streaming import Stream
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean
+from tmnmt.index.base import WritableIndex
+from tmnmt.interactive.cache import CompletionCache
 from tmnmt.segments import Alternative, ConfirmedPair, Translation
 
 if TYPE_CHECKING:
-    from tmnmt.checks import Check, OnChecks
-    from tmnmt.engine.pipeline import Pipeline
-    from tmnmt.index.base import WritableIndex
-    from tmnmt.interactive.cache import CompletionCache
     from tmnmt.interactive.completion import CompletionState
 
 

@@ -12,10 +12,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from tmnmt.codes.record import Pair, Source
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.extension import Extensions, make_extensions
+from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.preparation import paired, texts_of
+from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.settings import (
     Settings,
     check,
@@ -24,6 +27,7 @@ from tmnmt.engine.settings import (
 )
 from tmnmt.engine.streaming import Stream
 from tmnmt.errors import UsageError
+from tmnmt.index.base import Index, WritableIndex
 from tmnmt.index.match_value import PRECEDING, Trust
 from tmnmt.index.named_memories import (
     Named,
@@ -33,19 +37,15 @@ from tmnmt.index.named_memories import (
     parse_memory,
 )
 from tmnmt.interactive.cache import CompletionCache
+from tmnmt.layers.reach import Reaches
 from tmnmt.models.addresses import with_languages
+from tmnmt.progress import ReadProgress
+from tmnmt.segments import Alternative, Translation
 from tmnmt.session import Session
 
 if TYPE_CHECKING:
-    from tmnmt.codes.record import Pair, Source
-    from tmnmt.engine.pipeline import Pipeline
-    from tmnmt.engine.run_statistics import Tally
-    from tmnmt.index.base import Index, WritableIndex
     from tmnmt.layers.combine import MemoryLayers
-    from tmnmt.layers.reach import Reaches
     from tmnmt.models.folder import Model
-    from tmnmt.progress import ReadProgress
-    from tmnmt.segments import Alternative, Translation
 
 
 class Translator:

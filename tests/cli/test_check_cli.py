@@ -118,6 +118,7 @@ def test_what_cannot_be_checked_does_not_pass(
 
 def test_names_of_checks() -> None:
     assert set(FINDINGS) - set(NAMES) <= {
+        "answer",
         "replay",
         "words",
         "meaning",

@@ -655,7 +655,7 @@ def test_a_run_that_was_torn_in_a_line_goes_on_and_ends_the_same(
         (
             'mode = "copy"\ncache',
             'mode = "copied"\ncache',
-            "'copied' is none of copy, fusion, both, nearest, knn, off",
+            "'copied' is none of copy, fusion, both, nearest, examples, knn, off",
         ),
         (
             'hypothesis = "other.txt"',

@@ -25,7 +25,7 @@ from tmnmt.serve import sessions
 from tmnmt.serve.clock import STEP
 from tmnmt.serve.keys import ANYBODY, Keys, new_key
 from tmnmt.serve.running import service_of
-from tmnmt.serve.storage import sqlite
+from tmnmt.serve.storage import sqlite_file
 from tmnmt.serve.storage.records import StoredSession
 from tmnmt.serve.storage.sqlite import SqliteStorage
 
@@ -128,7 +128,7 @@ def test_a_pair_that_the_session_cannot_take_is_in_no_memory(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another program holds the file of sessions."""
-    monkeypatch.setattr(sqlite, "BUSY", 0.1)
+    monkeypatch.setattr(sqlite_file, "BUSY", 0.1)
     states, name = tmp_path / "sessions.db", tmp_path.name
     with tiny_server(folder, (), (f"own={name}",), sessions=states) as server:
         path = f"/v1/sessions/{done(server, '/v1/sessions')['id']}"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tmnmt.codes.record import Beside, Source
 from tmnmt.engine.confirmation import Confirmation, confirmation, written_to
 from tmnmt.engine.confirmed import Confirmed, confirmed_now, holds_pair, pair_of
 from tmnmt.engine.session_file import load_session, saved_histories
@@ -16,7 +17,6 @@ from tmnmt.segments import ConfirmedPair
 from tmnmt.text import normalise
 
 if TYPE_CHECKING:
-    from tmnmt.codes.record import Beside, Source
     from tmnmt.engine.piece import Preceding
     from tmnmt.engine.pipeline import Pipeline
     from tmnmt.index.base import WritableIndex
