@@ -56,10 +56,11 @@ FINDINGS = {
     "meaning": "have a term of several meanings, and nothing says which one it is",
     "answer": "are answers of the base that break a rule of the prompt",
     "speed": "are to be read faster than viewers read",
+    "limit": "have more characters than their file allows",
     "width": "have longer lines than subtitles should have",
     "lines": "have more lines than a subtitle should have",
 }
-SUBTITLE_CHECKS = ("speed", "width", "lines")  # of cues alone, by their times and lines
+LAYOUT_CHECKS = ("limit", "speed", "width", "lines")  # by what a file says of a text's place
 ECHO_AT_MOST = 3  # words from one place of a word to the next
 ECHO_LETTERS = 5  # letters of such a word, at least
 OFTEN = 50  # places of a word that are looked at
@@ -122,6 +123,16 @@ def subtitle_checks(lines: Sequence[str], seconds: float, limits: SubtitleLimits
         ("lines", len(lines) > limits.lines, f"{len(lines)} lines of {limits.lines}"),
     )
     return [Check(name, what) for name, is_found, what in results if is_found]
+
+
+def limit_checks(target: str, limit: int | None) -> list[Check]:
+    """What is found where a file says how many characters a translation may have.
+
+    target: the translation without its codes, as a reader sees it.
+    limit: how many characters it may have; None where the file does not say it."""
+    count = len(target)
+    is_over = limit is not None and count > limit
+    return [Check("limit", f"{count} characters of {limit}")] if is_over else []
 
 
 class ChecksError(UsageError):

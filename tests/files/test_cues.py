@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from file_units import units
 
 from tmnmt.checks import SubtitleLimits, subtitle_checks, subtitle_limits
 from tmnmt.cli import run
@@ -100,9 +101,10 @@ def test_override_tags_do_not_count(tmp_path: Path) -> None:
     path = tmp_path / "a.ass"
     path.write_text(ASS)
     file = open_translatable(path)
-    (check,) = file.layout_checks(0)
+    unit = units(file)[0]
+    (check,) = file.layout_checks(unit, 0)
     assert check == ("speed", "39.0 characters a second of 17")
-    assert file.layout_checks(0, Text("Short")) == []
+    assert file.layout_checks(unit, 0, Text("Short")) == []
 
 
 def test_a_translation_says_what_is_found(
@@ -120,4 +122,5 @@ def test_a_translation_says_what_is_found(
 def test_other_files_have_no_such_checks(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_text("A text.\n")
-    assert open_translatable(path).layout_checks(0) == []
+    file = open_translatable(path)
+    assert file.layout_checks(units(file)[0], 0) == []

@@ -21,6 +21,7 @@ from translate.storage.xliff import xlifffile
 from translate.storage.xliff2 import Xliff2File
 from xliff_texts import CONTENTS1, CONTENTS2, Pair, file1, file2
 
+from tmnmt.cli import run
 from tmnmt.codes.record import Code, Text
 from tmnmt.errors import FormatError
 from tmnmt.files.opening import open_translatable
@@ -771,3 +772,17 @@ def test_characters_that_a_translation_may_have_are_read(tmp_path: Path) -> None
     file = open_translatable(saved(tmp_path, of_units(written)))
     # the unit is otherwise the pixel
     assert [unit.max_length for unit in units_of(file)] == [12, None, None]
+
+
+def test_a_target_that_is_longer_than_its_unit_allows_is_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = "<source>Press it</source><target>Appuyez <ph id='1'/>ici</target>"
+    units = "".join(
+        f'<trans-unit id="{n}" maxwidth="{n}" size-unit="char">{target}</trans-unit>'
+        for n in (10, 11)
+    )
+    path = saved(tmp_path, of_units(units))
+    assert run(["check", "--only", "limit", str(path)]) == 1
+    found = capsys.readouterr().out.splitlines()
+    assert found == [f"{path}:1: segment 10: limit: 11 characters of 10"]  # codes do not count

@@ -337,6 +337,66 @@ def test_many_drafts_are_written_at_once(server: Server) -> None:
     assert desk.ask("POST", "/segments", {"changes": drafts}).status == 404
 
 
+def test_no_segment_is_twice_in_one_request(server: Server) -> None:
+    desk = opened(server)
+    drafts = [{"number": 2, "version": 1, "text": text} for text in ("Fermer", "Clore")]
+    reply = desk.ask("POST", "/segments", {"changes": drafts})
+    assert reply.status == 400 and "segment 2 is there more than once" in str(reply.body)
+    assert desk.segment(2)["text"] is None
+
+
+def test_control_characters_are_taken_out_wherever_a_text_comes_in(server: Server) -> None:
+    desk = opened(server)
+    assert desk.write(2, text="Fer\x01mer\x1etout\n")["text"] == "Fermer\u2011tout\n"
+    done = desk.confirm(4, "\x01Clo\x7fre", request="r")["segment"]
+    assert done["confirmed"] == "Clore" == desk.pairs()[0]["tgt"]
+    same = {"version": 1, "text": "\x01Clo\x7fre", "request": "r"}  # as it came before
+    assert desk.do("POST", "/segments/4/confirm", same)["segment"] == done
+    drafts = [{"number": 5, "version": 1, "text": "\ufffeF\x0bg"}]
+    assert desk.do("POST", "/segments", {"changes": drafts})["segments"][0]["text"] == "F g"
+    found = desk.do("POST", "/segments/5/comments", {"text": "a\x02\tb"})
+    assert found["comments"][0]["text"] == "a\tb"
+    assert not set("\x01\x7f\ufffe") & set(desk.ask("GET", "/file?drafts=true").body.decode())
+
+
+LIMITED = """msgid ""
+msgstr ""
+"Language: fr\\n"
+
+#, max-length:6
+msgctxt "button"
+msgid "Close"
+msgstr "Refermer"
+
+msgctxt "menu"
+msgid "Close"
+msgstr ""
+"""
+
+
+def test_what_is_longer_than_the_file_allows_is_an_issue(server: Server) -> None:
+    desk = opened(server, LIMITED)
+    issue = {"name": "limit", "what": "8 characters of 6", "ignored": None}
+    assert desk.segment(1)["checks"] == [issue] and desk.about()["issues"] == 1
+    assert desk.segment(2)["repeats"] is None  # another text may stand there
+    refused = desk.ask("GET", "/file?issues=refuse")
+    assert refused.status == 409 and refused.json["issues"][0]["name"] == "limit"
+    body = {"version": 1, "text": "Fermez &amp; &amp;", "on_checks": "refuse"}
+    reply = desk.ask("POST", "/segments/1/confirm", body)
+    assert reply.status == 409 and reply.json["checks"][-1]["what"] == "10 characters of 6"
+    assert desk.write(1, text="Fermez-la")["checks"][-1]["name"] == "limit"
+    done = desk.confirm(1, "Fermer", on_checks="refuse")
+    assert done["checks"] == [] and desk.ask("GET", "/file?issues=refuse").status == 200
+    assert desk.confirm(2, "Refermer", on_checks="refuse")["checks"] == []
+
+
+def test_how_likely_a_suggestion_is_right_is_kept_whatever_is_confirmed(server: Server) -> None:
+    desk = opened(server)
+    sent = {"suggested": "Clore", "quality": 0.25}
+    assert desk.confirm(2, "Fermer", **sent)["segment"]["quality"] == 0.25
+    assert desk.confirm(2, "Fermez")["segment"]["quality"] == 0.25  # nothing was suggested then
+
+
 def test_who_waits_for_changes_gets_them_and_sees_who_is_there(server: Server) -> None:
     desk = opened(server)
     start = time.monotonic()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tmnmt.checks import (
     CHECKS,
     FINDINGS,
-    SUBTITLE_CHECKS,
+    LAYOUT_CHECKS,
     Check,
     SubtitleLimits,
     checks,
@@ -23,7 +23,7 @@ from tmnmt.errors import FormatError, UsageError
 from tmnmt.files.as_memory import read_memories
 from tmnmt.files.cues import CueFile
 from tmnmt.files.opening import kind_of
-from tmnmt.files.unit import TranslatableFile
+from tmnmt.files.unit import TranslatableFile, Unit
 from tmnmt.formats.report import MALFORMED, TOO_LONG, Report
 from tmnmt.terms.check import term_checks
 from tmnmt.terms.find import Finder
@@ -31,7 +31,7 @@ from tmnmt.terms.homonyms import in_domain, term_at
 from tmnmt.terms.reading import read_terms
 
 UNCHECKED = (MALFORMED, TOO_LONG)  # why a unit is no pair that is checked
-NAMES = ("empty", *CHECKS, "terms", "forbidden", *SUBTITLE_CHECKS)
+NAMES = ("empty", *CHECKS, "terms", "forbidden", *LAYOUT_CHECKS)
 
 
 class Finding(NamedTuple):
@@ -133,17 +133,16 @@ class Checker:
             file.limits = SubtitleLimits(self.speed, self.width, self.lines)
             yield from self._of_cues(file)
             return
-        for document in file.documents():
-            for unit in document.units:
-                if unit.target is not None and unit.state not in ("new", "locked"):
-                    yield _Pair(unit.line, unit.id, unit.source, unit.target, languages)
+        for number, unit in enumerate(_units(file)):
+            if unit.target is not None and unit.state not in ("new", "locked"):
+                results = file.layout_checks(unit, number)
+                yield _Pair(unit.line, unit.id, unit.source, unit.target, languages, results)
 
     def _of_cues(self, file: CueFile[Any]) -> Iterator[_Pair]:
         """What a file of subtitles has is in the target language; its source is not known."""
-        units = chain.from_iterable(document.units for document in file.documents())
-        for number, unit in enumerate(units):
+        for number, unit in enumerate(_units(file)):
             if unit.state != "locked":
-                results = file.layout_checks(number)
+                results = file.layout_checks(unit, number)
                 yield _Pair(unit.line, unit.id, Text(""), unit.source, ("", ""), results)
 
     def _languages(self, path: Path) -> tuple[str, str]:
@@ -169,6 +168,10 @@ class Checker:
                 terms = in_domain(terms, self.domain, languages[0])
             self._finders[languages] = Finder(terms)
         return self._finders[languages]
+
+
+def _units(file: TranslatableFile) -> Iterator[Unit]:
+    return chain.from_iterable(document.units for document in file.documents())
 
 
 def check_names(included: Sequence[str], excluded: Sequence[str]) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tmnmt.batch.own_translations import FileMemory
     from tmnmt.batch.repetitions import BestMatches, Repetitions
     from tmnmt.cli.output_report import Writing
-    from tmnmt.files.unit import Filling, TranslatableFile
+    from tmnmt.files.unit import Filling, TranslatableFile, Unit
     from tmnmt.segments import Translation
 
     # the translations of texts; what is given besides is called for each as it is finished
@@ -85,7 +85,7 @@ class Job:
                     unit = outcome.unit
                     write(
                         self._with_layout_checks(
-                            outcome.translation, outcome.filling, len(fillings)
+                            outcome.translation, unit, outcome.filling, len(fillings)
                         ),
                         UnitLocation(
                             str(self.path), unit.line, unit.id, unit.context, outcome.is_repetition
@@ -108,12 +108,12 @@ class Job:
         self._tell()
 
     def _with_layout_checks(
-        self, translation: Translation, filling: Filling | None, number: int
+        self, translation: Translation, unit: Unit, filling: Filling | None, number: int
     ) -> Translation:
         """The translation of a unit, with what is found in how it fits into the file."""
         if filling is None or not filling.has_target:
             return translation
-        checks = self.file.layout_checks(number, filling.target)
+        checks = self.file.layout_checks(unit, number, filling.target)
         return replace(translation, user_checks=(*translation.user_checks, *checks))
 
     def _finished(

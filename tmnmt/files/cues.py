@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 
 from tmnmt.checks import Check, SubtitleLimits, subtitle_checks, subtitle_limits
 from tmnmt.codes.record import Text
+from tmnmt.files.unit import Unit
 from tmnmt.files.whole import WholeFile
 
 _TIME = re.compile(r"(?:(\d+):)?(\d+):(\d+)[.,](\d+)")
@@ -30,7 +31,7 @@ class CueFile(WholeFile[Slot], Generic[Slot]):
     def _shown_lines(self, slot: Slot, target: Text | None) -> Sequence[str]:
         """The lines of a unit as a viewer sees them: those of a target, or of the file."""
 
-    def layout_checks(self, number: int, target: Text | None = None) -> list[Check]:
+    def layout_checks(self, unit: Unit, number: int, target: Text | None = None) -> list[Check]:
         lines = self._shown_lines(self._slots[number], target)
         speed, width, maximum = self.limits
         usual = subtitle_limits(self.tgt_lang)

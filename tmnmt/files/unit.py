@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from tmnmt.checks import Check
+from tmnmt.checks import Check, limit_checks
 from tmnmt.codes.record import Text
 from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.segments import Match
@@ -159,13 +159,15 @@ class TranslatableFile(ABC):
         Raises ValueError for another number of fillings, and for a target that `refused` gives a
         reason for."""
 
-    def layout_checks(self, number: int, target: Text | None = None) -> list[Check]:
-        """What somebody should look at in how a text fits its place, as that of a subtitle; nothing
-        in formats whose texts may be of any length.
+    def layout_checks(self, unit: Unit, number: int, target: Text | None = None) -> list[Check]:
+        """What somebody should look at in how a text fits its place: how long it may be, and the
+        times and lines of a subtitle.
 
-        number: the number of the unit in the file, from 0.
+        unit: the unit.
+        number: its number in the file, from 0.
         target: its target; None: what the file has there."""
-        return []
+        text = unit.target if target is None else target
+        return limit_checks(text.plain, unit.max_length) if text is not None else []
 
     def refused(self, unit: Unit, target: Text) -> str:
         """Why a target cannot be put into a unit of this file, in words; "" where it can.

@@ -19,6 +19,8 @@ ILLEGIBLE = "\u200b\ufffd"
 _BLANKS = re.compile(" {2,}")
 # White space among the control characters: words must not run together where it stood.
 _SPACE = re.compile("[\t\x0b\x0c\x1c\x1d\x85]")
+_LINES = re.compile("([\t\n\r])")
+_KEPT = ("\t", "\n", "\r")
 _HYPHEN = "\x1e"  # of Word, which no line breaks at; its optional hyphen is \x1f
 
 
@@ -39,6 +41,21 @@ def clean(text: str) -> tuple[str, bool]:
         return text.strip(), False
     text = _SPACE.sub(" ", text).replace(_HYPHEN, "\u2011")
     return _UNWANTED.sub("", text).strip(), True
+
+
+def without_controls(text: str) -> str:
+    """A text of any number of lines without the control characters that `clean` takes out; tabs
+    and line ends stay as they are.
+
+    text: the text."""
+    if text.isprintable():
+        return text
+    return "".join(
+        part
+        if part in _KEPT
+        else _UNWANTED.sub("", _SPACE.sub(" ", part).replace(_HYPHEN, "\u2011"))
+        for part in _LINES.split(text)
+    )
 
 
 def legible(text: str, source: str) -> str:

@@ -85,7 +85,7 @@ class DeskSegment(TypedDict):
     state: Literal["untouched", "draft", "translated", "reviewed", "approved", "locked"]
     origin: Annotated[Origin, "Where its text came from."]
     match: Annotated[int | None, "What the match was worth that it came from."]
-    quality: Annotated[float | None, "How likely the model's text is right."]
+    quality: Annotated[float | None, "How likely the text is right that was suggested."]
     checks: list[DeskCheck]
     comments: list[CommentRecord]
     repeats: Annotated[int | None, "The first segment with the same source; null for that one."]

@@ -7,6 +7,7 @@ import asyncio
 import base64
 import secrets
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +16,7 @@ from typing import Any, get_args
 from starlette.responses import Response
 
 from tmnmt.checks import OnChecks
-from tmnmt.formats.clean import clean_name
+from tmnmt.formats.clean import clean_name, without_controls
 from tmnmt.serve import answers
 from tmnmt.serve.api_request import ApiRequest
 from tmnmt.serve.api_resources import (
@@ -106,6 +107,9 @@ _MATCH = Field(
     "match", "whole", "What the match was worth that it came from.", minimum=0, maximum=102
 )
 _STATE = Field("state", "text", "How far it is right.", choices=LEVELS)
+_QUALITY = Field(
+    "quality", "number", "How likely the text is right that was suggested.", minimum=0, maximum=1
+)
 EDIT = (
     replace(_VERSION, required=False),
     replace(_TEXT, required=False, help="The draft, of XML; null discards it."),
@@ -123,7 +127,7 @@ EDIT = (
             Field("reason", "text", "Why it is ignored."),
         ),
     ),
-    Field("quality", "number", "How likely the model's text is right.", minimum=0, maximum=1),
+    _QUALITY,
 )
 EDITS = (
     Field(
@@ -145,6 +149,7 @@ CONFIRM = (
     replace(_STATE, default="translated"),
     replace(_ORIGIN, help="Where it came from; not given, where the same draft did."),
     _MATCH,
+    _QUALITY,
     Field("suggested", "text", "What had been suggested, for the review; of format text."),
     Field(
         "keys", "whole", "Keystrokes that it took, for the review.", minimum=0, maximum=1_000_000
@@ -204,10 +209,23 @@ RENAME = (
 )
 
 
+def _read(values: Mapping[str, Any], fields: Sequence[Field]) -> dict[str, Any]:
+    """The fields of a request, with texts as files can hold them: without control characters."""
+    return {name: _cleaned(value) for name, value in read(values, fields).items()}
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return without_controls(value)
+    if isinstance(value, Mapping):
+        return {name: _cleaned(entry) for name, entry in value.items()}
+    return [*map(_cleaned, value)] if isinstance(value, list) else value
+
+
 async def begin(service: Service, call: ApiRequest) -> Any:
     """Puts a file on the server as a document that people work on, with a session of its own.
     Answers what is told of all of it."""
-    fields = read(call.body, BEGIN)
+    fields = _read(call.body, BEGIN)
     caller = call.caller
     model = service.model(fields["source"], fields["target"], fields["model"])
     setup = service.resolve_setup(
@@ -334,7 +352,7 @@ async def _session(service: Service, call: ApiRequest, document: StoredDocument)
 
 async def rename(service: Service, call: ApiRequest) -> Any:
     """Changes the name of a document, or its project."""
-    fields = read(call.body, RENAME)
+    fields = _read(call.body, RENAME)
     changes = {name: clean_name(value) for name, value in fields.items() if value is not None}
     id = (await _document(service, call)).id
 
@@ -358,7 +376,7 @@ async def delete(service: Service, call: ApiRequest) -> Any:
 
 async def segments(service: Service, call: ApiRequest) -> Any:
     """Segments of a document in order, with their drafts, states, checks and comments."""
-    fields = read(call.query, LOOK)
+    fields = _read(call.query, LOOK)
     document = await _settled(service, call)
     numbers = range(fields["first"], fields["first"] + fields["count"])
     records = await service.write(lambda: service.documents.segments(document, numbers))
@@ -372,7 +390,7 @@ def _records(records: Sequence[WorkSegment]) -> list[dict[str, Any]]:
 async def changes(service: Service, call: ApiRequest) -> Any:
     """What has changed in a document since a version, and who is there. Where nothing is newer, the
     answer waits for it."""
-    fields = read(call.query, FOLLOW)
+    fields = _read(call.query, FOLLOW)
     end, version = time.monotonic() + fields["wait"], fields["since"]
     document = await _settled(service, call)
     while True:
@@ -402,7 +420,7 @@ async def changes(service: Service, call: ApiRequest) -> Any:
 async def presence(service: Service, call: ApiRequest) -> Any:
     """Notes who has a document open, and at which segment. Who is not heard of for a while is
     forgotten."""
-    fields = read(call.body, PRESENCE)
+    fields = _read(call.body, PRESENCE)
     if len(fields["tab"]) > MOST_NAME:
         raise wrong(f"tab: at most {MOST_NAME} characters")
     document = await _document(service, call)
@@ -432,7 +450,7 @@ def _with_draft(segment: WorkSegment, draft: _Draft, open_session: OpenSession) 
         return segment
     _check_known(segment, draft.version)
     session, text = open_session.session, current.present_text
-    checks = draft_checks(session, segment.source, text)
+    checks = draft_checks(session, segment.source, text, segment.max_length)
     return replace(current, checks=checks, quality=draft.quality)
 
 
@@ -446,7 +464,7 @@ async def edit(service: Service, call: ApiRequest) -> Any:
     """Changes a segment: its draft, how far what is confirmed is right, a check that is ignored, or
     how likely it is right. Where somebody else has changed it since the version that is known,
     nothing is changed, and the answer with status 409 has the segment as it is."""
-    fields = read(call.body, EDIT)
+    fields = _read(call.body, EDIT)
     service.check_lengths([fields["text"] or ""])
     document = await _document(service, call)
     open_session = await _session(service, call, document)
@@ -506,7 +524,12 @@ def _number(call: ApiRequest) -> int:
 async def edits(service: Service, call: ApiRequest) -> Any:
     """Writes many drafts at once. Segments that somebody else has changed since stay as they are,
     and are among the conflicts."""
-    drafts = {entry["number"]: entry for entry in read(call.body, EDITS)["changes"]}
+    entries = _read(call.body, EDITS)["changes"]
+    drafts = {entry["number"]: entry for entry in entries}
+    if len(drafts) < len(entries):
+        counts = Counter(entry["number"] for entry in entries)
+        twice = next(number for number, count in counts.items() if count > 1)
+        raise wrong(f"changes: segment {twice} is there more than once; each may be there once")
     service.check_lengths([entry["text"] or "" for entry in drafts.values()])
     document = await _document(service, call)
     open_session = await _session(service, call, document)
@@ -537,12 +560,15 @@ async def edits(service: Service, call: ApiRequest) -> Any:
 async def confirm(service: Service, call: ApiRequest) -> Any:
     """Confirms a segment in the session of the document: the next text knows it, and it is on disk
     when this is answered, in the memory that the session writes to, too."""
-    fields = read(call.body, CONFIRM)
+    fields = _read(call.body, CONFIRM)
     service.check_lengths([fields["text"], fields["suggested"] or ""])
     if len(fields["request"] or "") > MOST_NAME:
         raise wrong(f"request: at most {MOST_NAME} characters")
     document, open_session = await _open_to_write(service, call)
-    names = "version", "text", "on_checks", "repetitions", "request", "origin", "match"
+    names = (
+        *("version", "text", "on_checks", "repetitions", "request"),
+        *("origin", "match", "quality"),
+    )
     wish = Confirming(
         **{name: fields[name] for name in names},
         level=fields["state"],
@@ -573,7 +599,7 @@ async def _open_to_write(service: Service, call: ApiRequest) -> tuple[StoredDocu
 async def undo(service: Service, call: ApiRequest) -> Any:
     """Takes back what this person confirmed last, or what is confirmed in a segment, with the
     repetitions that were confirmed with it."""
-    fields = read(call.body, UNDO)
+    fields = _read(call.body, UNDO)
     document, open_session = await _open_to_write(service, call)
     work = service.confirmations.undo
     records = await service.write(
@@ -596,7 +622,7 @@ async def history(service: Service, call: ApiRequest) -> Any:
 
 async def comment(service: Service, call: ApiRequest) -> Any:
     """Adds a comment to a segment. Answers the segment."""
-    text = read(call.body, COMMENT)["text"].strip()
+    text = _read(call.body, COMMENT)["text"].strip()
     if not text or len(text) > MOST_COMMENT:
         raise wrong(f"a comment has 1 to {MOST_COMMENT:,} characters")
     entry = {"id": secrets.token_hex(6), "by": person(call.caller), "time": iso_now(), "text": text}
@@ -634,7 +660,7 @@ async def _commented(service: Service, call: ApiRequest, work: Any) -> Any:
 
 async def file(service: Service, call: ApiRequest) -> Any:
     """The file with what is confirmed, and with the states that its format has."""
-    fields = read(call.query, FILE)
+    fields = _read(call.query, FILE)
     document = await _settled(service, call)
 
     caller, open_session = call.caller, await _session(service, call, document)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tmnmt.checks import Check, ChecksError, OnChecks
+from tmnmt.checks import Check, ChecksError, OnChecks, limit_checks
 from tmnmt.codes.record import Source
 from tmnmt.engine.confirmation import Confirmation
 from tmnmt.errors import UsageError
@@ -19,7 +19,12 @@ Findings = Collection[tuple[str, str]]  # the name of a check, and what it found
 
 
 def confirmation_of(
-    session: Session, source: Source, target: Source, on_checks: OnChecks, ignored: Findings = ()
+    session: Session,
+    source: Source,
+    target: Source,
+    on_checks: OnChecks,
+    ignored: Findings = (),
+    max_length: int | None = None,
 ) -> Confirmation:
     """A pair as it is confirmed, with what the checks find in it. Nothing is confirmed yet.
 
@@ -28,11 +33,14 @@ def confirmation_of(
     target: its translation.
     on_checks: "refuse" refuses a pair in which the checks find something.
     ignored: what they may find all the same.
+    max_length: how many characters the translation may have; None where nothing says it.
 
     Raises Refused for what cannot be confirmed, and for what the checks find."""
     check_tags(source, target)
     try:
         confirmation = session.confirmation(source, target)
+        over = limit_checks(confirmation.tgt.plain, max_length)
+        confirmation = replace(confirmation, checks=(*confirmation.checks, *over))
         checks = tuple(check for check in confirmation.checks if tuple(check) not in ignored)
         replace(confirmation, checks=checks).check(on_checks)
     except ChecksError as error:
@@ -44,17 +52,20 @@ def confirmation_of(
     return confirmation
 
 
-def draft_checks(session: Session, source: str, target: str | None) -> list[dict[str, str]]:
+def draft_checks(
+    session: Session, source: str, target: str | None, max_length: int | None = None
+) -> list[dict[str, str]]:
     """What the checks find in a draft, which may be of any form.
 
     session: the session.
     source: the source, of XML.
-    target: the draft, of XML; None where there is none."""
+    target: the draft, of XML; None where there is none.
+    max_length: how many characters it may have; None where nothing says it."""
     if target is None or not target.strip():
         return []
     try:
         texts = single_text(source, "xml"), single_text(target, "xml")
-        results = confirmation_of(session, *texts, "tell").checks
+        results = confirmation_of(session, *texts, "tell", max_length=max_length).checks
     except Refused as refused:
         results = (Check("codes", refused.message),)
     return [check._asdict() for check in results]

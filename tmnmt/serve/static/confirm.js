@@ -1,7 +1,7 @@
 // Segments that are confirmed, and taken back.
 
 import {checkLine} from "./checks.js";
-import {changeSegment, confirmSegment, undo} from "./document.js";
+import {confirmSegment, undo} from "./document.js";
 import {el} from "./elements.js";
 import {panel} from "./panels.js";
 import {phrase} from "./phrases.js";
@@ -65,8 +65,9 @@ class Confirmation {
       const problem = tagProblem(text, unit.tags, plain(unit.source) + plain(unit.file.target ?? ""));
       if (problem) throw new Error(problem);
       await desk.sync.flush();  // else a draft would be newer than what is confirmed, and one of a repetition not known
-      const {origin, match, quality} = unit.suggested === plain(marked(text, unit.tags)) ? unit.offered : {origin: "person", match: null, quality: null};
-      const more = {...(unit.suggested === undefined ? {} : {suggested: unit.suggested}), origin, ...(match === null ? {} : {match})};
+      const {origin, match} = unit.suggested === plain(marked(text, unit.tags)) ? unit.offered : {origin: "person", match: null};
+      const suggestion = unit.suggested === undefined ? {} : {suggested: unit.suggested, quality: unit.offered.quality};
+      const more = {...suggestion, origin, ...(match === null ? {} : {match})};
       const {version} = unit, request = `${unit.number}.${version}`;  // the same where an answer was lost
       const fields = {version, text: marked(text, unit.tags), keys, on_checks: despite ? "tell" : "refuse", repetitions, request, ...more};
       const answer = await confirmSegment(about.id, unit.number, fields);
@@ -74,15 +75,9 @@ class Confirmation {
       for (const record of answer.repetitions) desk.sync.take(record);
       desk.tell("confirmed", {at});
       this._tellRepetitions(answer);
-      if (quality !== null) this._tellQuality(unit.number, quality);
     } catch (error) {
       this._refuse(unit, at, ticket, error);
     }
-  }
-
-  /** How likely the model's text is right decides what a review reads first. */
-  _tellQuality(number, quality) {
-    this._desk.trying("quality", async () => this._desk.sync.take(await changeSegment(this._desk.open.about.id, number, {quality})))();
   }
 
   _refuse(unit, at, ticket, error) {

@@ -40,6 +40,7 @@ class Confirming:
     request: the name of the request; where it is sent again, nothing is confirmed twice.
     origin: where the text came from; None: where the draft did, if it is the same.
     match: what the match was worth that it came from.
+    quality: how likely the text is right that was suggested, from 0 to 1; None where nothing was.
     feedback: what the review is to know."""
 
     version: int
@@ -50,6 +51,7 @@ class Confirming:
     request: str | None = None
     origin: Origin | None = None
     match: int | None = None
+    quality: float | None = None
     feedback: Mapping[str, Any] | None = None
 
 
@@ -143,7 +145,8 @@ class _Work:
         number, ignored = segment.number, {(c["name"], c["what"]) for c in segment.ignored}
         source, target = (single_text(text, "xml") for text in (segment.source, wish.text))
         session = self._session.session
-        pair = confirmation_of(session, source, target, wish.on_checks, ignored)
+        limit = segment.max_length
+        pair = confirmation_of(session, source, target, wish.on_checks, ignored, limit)
         checks = [check._asdict() for check in pair.checks]
         pending = Pending("confirm", wish.request or "", time.time(), wish.text, wish.level)
 
@@ -157,7 +160,14 @@ class _Work:
                 (current.origin, current.match) if current.text == wish.text else ("person", None)
             )
             origin, match = (wish.origin, wish.match) if wish.origin is not None else default
-            changes = {"text": wish.text, "origin": origin, "match": match, "checks": checks}
+            changes: dict[str, Any] = {
+                "text": wish.text,
+                "origin": origin,
+                "match": match,
+                "checks": checks,
+            }
+            if wish.quality is not None:
+                changes["quality"] = wish.quality
             return [Edit(current.begin(pending, **changes))]
 
         self._documents.change(self._id, self._caller, [number], begin)

@@ -105,10 +105,12 @@ def _confirmed_pair(segment: WorkSegment, source: Source) -> ConfirmedPair | Non
 
 def _with_repetitions(segments: Sequence[WorkSegment]) -> list[WorkSegment]:
     """The segments, each with what it repeats, or what repeats it. A plural form repeats none of
-    another form."""
-    groups = dict[tuple[str, str], list[int]]()
+    another form, and what may have so many characters nothing with another limit."""
+    groups = dict[tuple[str, str, int | None], list[int]]()
     for segment in segments:
-        groups.setdefault((segment.source, segment.plural), []).append(segment.number)
+        groups.setdefault((segment.source, segment.plural, segment.max_length), []).append(
+            segment.number
+        )
     repeated = list(segments)
     for first, *numbers in groups.values():
         if numbers:
@@ -159,7 +161,8 @@ class Preparation:
         text = segment.present_text
         if segment.is_locked or text is None:
             return segment
-        return replace(segment, checks=draft_checks(self.session, segment.source, text))
+        found = draft_checks(self.session, segment.source, text, segment.max_length)
+        return replace(segment, checks=found)
 
 
 def _is_empty(segment: WorkSegment) -> bool:

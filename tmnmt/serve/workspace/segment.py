@@ -65,7 +65,7 @@ class WorkSegment:
     level: how far a person said that this is right.
     origin: where the text came from.
     match: what the match was worth that it came from.
-    quality: how likely the model's text is right, from 0 to 1.
+    quality: how likely the text is right that was suggested, from 0 to 1.
     checks: {"name", "what"}, what the checks find in what stands there.
     ignored: {"name", "what", "reason"} of checks that somebody looked at.
     comments: {"id", "by", "time", "text"}.
