@@ -131,6 +131,9 @@ def test_a_draft_is_written_and_discarded(server: Server) -> None:
     assert (gone["text"], gone["state"]) == (None, "untouched")
     assert desk.write(5, text="Fermé")["state"] == "untouched"  # what the file has anyway
     assert desk.about()["states"] == {"untouched": 5}
+    emptied = desk.write(5, text="")
+    assert (emptied["text"], emptied["state"]) == ("", "draft") and desk.segment(5) == emptied
+    desk.write(5, text=None)
 
 
 def test_of_two_people_at_one_segment_neither_loses_a_text(server: Server) -> None:
@@ -540,14 +543,17 @@ def test_a_long_document_is_filled_and_checked_while_people_work(
     monkeypatch.setattr(api_desk, "TOGETHER", 1)
     monkeypatch.setattr(preparing, "TOGETHER", 1)
     lines = "".join(f"{source}\n" for source, _ in PAIRS[:4])
-    later = Service.do_later
+    later, delayed = Service.do_later, list[str]()
 
     def killed(service: Service, name: str, step: Any) -> None:
         """As of a process that is killed."""
+        delayed.append(name)
 
     monkeypatch.setattr(Service, "do_later", killed)
+    opened(server, lines, "a.txt", sentences=False)  # nothing is to be filled or checked
+    assert not delayed
     desk = opened(server, lines, "a.txt", sentences=False, fill="full")
-    assert desk.about()["states"] == {"draft": 1, "untouched": 3}
+    assert desk.about()["states"] == {"draft": 1, "untouched": 3} and delayed
     desk.write(3, text="Autre")
     monkeypatch.setattr(Service, "do_later", later)
     deadline = time.monotonic() + 60

@@ -140,6 +140,13 @@ class Preparation:
         checks of what stands there."""
         return [self._with_checks(segment) for segment in self._filled(segments)]
 
+    def has_work(self, segments: Sequence[WorkSegment]) -> bool:
+        """Whether these can become others: a text stands in one of them, or is to be filled in."""
+        return any(
+            segment.present_text is not None or (self.rule != "none" and _is_empty(segment))
+            for segment in segments
+        )
+
     def _filled(self, segments: Sequence[WorkSegment]) -> list[WorkSegment]:
         filled = list(segments)
         if self.rule == "none" or not any(map(_is_empty, segments)):

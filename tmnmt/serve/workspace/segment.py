@@ -293,8 +293,5 @@ _DEFAULTS = {entry.name: entry.default for entry in fields(WorkSegment)}
 
 
 def _is_default(name: str, value: object) -> bool:
-    """Whether a new segment has this value."""
-    if name in _REQUIRED:
-        return False
-    is_empty = isinstance(value, Sequence | Mapping) and not value
-    return value is None or is_empty or value == _DEFAULTS[name]
+    """Whether a new segment has this value. Lists and mappings are empty there."""
+    return name not in _REQUIRED and value in (_DEFAULTS[name], [], {})
