@@ -3,10 +3,7 @@ stays. docutils reads the same tree before and after."""
 
 from __future__ import annotations
 
-import io
-import re
 import time
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +11,12 @@ import pytest
 from file_units import echoed, filled, units, untouched, written
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from required import absent
+from rst_tree import in_other_words, tree
 
-from tmnmt.codes.record import Code, Text, join_parts
+from tmnmt.codes.record import Code, Text
 from tmnmt.files.opening import open_translatable
 from tmnmt.files.rst import RST, RstFile
-from tmnmt.files.unit import Filling, Unit
+from tmnmt.files.unit import Filling
 
 PAGE = """.. comment, untouched
 
@@ -93,13 +90,13 @@ term : class
 >>> untouched = 1
 1
 
-== =========
-a  untouched
-== =========
+== =====
+a  A row
+== =====
 
-+---+-----------+
-| a | untouched |
-+---+-----------+
++---+--------+
+| b | A cell |
++---+--------+
 
 See [1]_, |img| and |text|, snake_case and 2*3::
 
@@ -134,6 +131,10 @@ TEXTS = [
     (65, "Line one"),
     (66, "Line two"),
     (68, "Says more."),
+    (74, "a"),
+    (74, "A row"),
+    (78, "b"),
+    (78, "A cell"),
     (81, "See [1]_, |img| and |text|, snake_case and 2*3:"),
 ]
 
@@ -144,45 +145,6 @@ def rst(tmp_path: Path, content: str) -> RstFile:
     file = open_translatable(path)
     assert isinstance(file, RstFile)
     return file
-
-
-def changed(unit: Unit) -> Text:
-    """A text whose words are others, in the same order."""
-    return join_parts(
-        re.sub(r"[^\W\d_]+", lambda word: f"{word[0]}é", part) if isinstance(part, str) else part
-        for part in unit.source.parts()
-    )
-
-
-def in_other_words(file: RstFile) -> bytes:
-    return written(file, [Filling(changed(unit), "model") for unit in units(file)])
-
-
-def tree(content: bytes | str) -> tuple[list[tuple[str, ...]], int]:
-    """The elements that docutils finds, with the text of those that are no prose, and how many
-    warnings and errors it has."""
-    try:
-        core, nodes = import_module("docutils.core"), import_module("docutils.nodes")
-    except ImportError:
-        absent("docutils", "docutils is not installed")
-    warnings = io.StringIO()
-    settings = {"warning_stream": warnings, "halt_level": 5, "syntax_highlight": "none"}
-    text = content if isinstance(content, str) else content.decode()
-    document: Any = core.publish_doctree(text, settings_overrides=settings)
-    verbatim = (nodes.literal_block, nodes.literal, nodes.comment, nodes.doctest_block)
-
-    def walk(node: Any) -> list[tuple[str, ...]]:
-        found = list[tuple[str, ...]]()
-        for child in node.children:
-            is_alias = isinstance(child, nodes.target) and "refuri" not in child
-            if isinstance(child, verbatim):
-                found.append((child.tagname, child.astext()))
-            elif not isinstance(child, nodes.Text | nodes.system_message) and not is_alias:
-                found.append((child.tagname, child.get("refuri", ""), child.get("uri", "")))
-                found += walk(child)
-        return found
-
-    return walk(document), len(re.findall(r"\((?:WARNING|ERROR|SEVERE)/", warnings.getvalue()))
 
 
 def test_a_file_is_cut_into_units(tmp_path: Path) -> None:
@@ -199,6 +161,8 @@ def test_a_file_is_cut_into_units(tmp_path: Path) -> None:
 def test_only_texts_change_and_titles_keep_their_lines(tmp_path: Path) -> None:
     file = rst(tmp_path, PAGE)
     new = in_other_words(file).decode()
+    assert "== =====\naé Aé\n   rowé\n== =====\n" in new
+    assert "+----+--------+\n| bé | Aé     |\n|    | cellé  |\n" in new
     assert new.count("untouched") == PAGE.count("untouched")
     assert "\n.. _Title:\n\nTitleé\n======\n" in new  # by which it was referred to
     assert "=======\n Overé\n=======\n" in new

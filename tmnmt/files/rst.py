@@ -7,6 +7,8 @@ What is decided so:
 - The lines of punctuation around a title become as long as its target.
 - A link that was parts by its words names what it was parts by.
 - A title that something refers to by its words has a target of these words before it.
+- In a table that is drawn, a new text is broken into lines as long as the old ones, and columns
+  become wider where a word needs it.
 - Signs in a target are escaped where they would be markup, and markup that would touch a word has
   `\\ ` between, which readers drop."""
 
@@ -34,10 +36,13 @@ from tmnmt.files.rst_syntax import (
     begins_block,
     blocks,
     inline_markup,
+    is_mark,
     may_follow,
     may_precede,
     width,
+    wrapped,
 )
+from tmnmt.files.rst_tables import Cell, Change, Frame, column_count
 from tmnmt.files.sentences import check_language
 from tmnmt.files.unit import Filling
 from tmnmt.files.whole import BOM, Edit, WholeFile
@@ -52,7 +57,8 @@ _BLANKS = re.compile(r"\s+")
 _SIGNS = re.compile(r"[*`|]|_(?![^\W_])|(?<!\w)_(?=`)")  # that may be markup among words
 _NAME_END = re.compile(r" <(?P<name>[^<>]*)_>`__?|`_")  # how a link ends that is parts by a name
 _TARGETS = re.compile(
-    r"^[ \t]*\.\. _(?:`(?P<words>[^`\n]+)`|(?P<word>(?:[^:\\\n]|\\.|:(?=\S)){1,500})):(?=\s|$)",
+    r"^[ \t]*\.\. _(?:`(?P<words>[^`\n]+)`|(?P<word>(?:[^:\\\n]|\\.|:(?=\S)){1,500})):(?=\s|$)"
+    r"|(?<!\w)_`(?P<inline>[^`]{1,500})`",
     re.MULTILINE,
 )
 _REFERENCES = re.compile(
@@ -68,12 +74,16 @@ _SURPLUS = 2  # columns by which lines around a title may be longer than it on p
 @dataclass(slots=True)
 class RstSlot(Slot):
     """`begins`: it is where a paragraph begins. `adornment`: of a title. `opens_literal`: as in
-    `TextBlock`. `line_break`: what must stand after one of its words, "" where nothing must."""
+    `TextBlock`. `line_break`: what must stand after one of its words, "" where nothing must.
+    `cell`: of a table, in which it stands. `indent`: the column at which further lines of it begin
+    there; None where it must not have any."""
 
     begins: bool = False
     adornment: Adornment | None = None
     opens_literal: bool = False
     line_break: str = ""
+    cell: Cell | None = None
+    indent: int | None = None
 
 
 class RstFile(HtmlFile):
@@ -113,16 +123,16 @@ class RstFile(HtmlFile):
 
     def _of_block(self, block: TextBlock) -> Iterator[RstSlot]:
         language = self.src_lang if self.sentences and block.adornment is None else None
-        parts = list(
-            texts(
-                _pieces(block, self._fixed_names), self.text, partial(_words, self.text), language
-            )
-        )
+        pieces = _pieces(block, self._fixed_names)
+        if block.cell is not None and (block.needs_break or _is_broken(self.text, pieces)):
+            return
+        parts = list(texts(pieces, self.text, partial(_words, self.text), language))
         for inner in parts:
             slot = RstSlot(inner[0].start, inner[-1].stop, inner, form=RST)
             slot.begins = slot.start == block.place(0)
             slot.adornment = block.adornment
             slot.opens_literal = block.opens_literal and inner is parts[-1]
+            slot.cell, slot.indent = block.cell, _hanging_indent(block)
             second = block.lines[1][1] if block.needs_break else 0
             if slot.start < second <= slot.stop:
                 blanks = _LAST_BREAK.search(self.text, slot.start, second)
@@ -146,11 +156,22 @@ class RstFile(HtmlFile):
         )
         matches = list(_REFERENCES.finditer(self.text)) if names else []
         references = {_name(match["words"] or match["word"]) for match in matches}
-        targets = {_name(match["words"] or match["word"]) for match in _TARGETS.finditer(self.text)}
+        targets = {_name(match[match.lastgroup or 0]) for match in _TARGETS.finditer(self.text)}
         self._referenced = {
             name for name, count in names.items() if count == 1 and name in references - targets
         }
-        return super()._edits(fillings)
+        edits, frames = list[Edit](), dict[Frame, dict[Cell, list[Change]]]()
+        for slot, filling in zip(self._slots, fillings, strict=True):
+            if filling is None:
+                continue
+            edit = self._filled(slot, filling, [])
+            if isinstance(slot, RstSlot) and slot.cell is not None:
+                cells = frames.setdefault(slot.cell.frame, {})
+                cells.setdefault(slot.cell, []).append(Change(edit, slot.indent))
+            else:
+                edits.append(edit)
+        edits += [frame.edit(self.text, cells, wrapped) for frame, cells in frames.items()]
+        return sorted(edits)
 
     def _filled(self, slot: Slot, filling: Filling, inside: list[Edit]) -> Edit:
         edit = super()._filled(slot, filling, inside)
@@ -240,7 +261,11 @@ class RstFile(HtmlFile):
         first, last = (
             slot.pieces[index] for index, name in sorted(spans(slot.pieces).items()) if name == pair
         )
-        return self.text[first.stop : last.start]
+        label = slot.pieces[slot.pieces.index(first) + 1 : slot.pieces.index(last)]
+        return "".join(
+            " " if piece.name == LINE_END else self.text[piece.start : piece.stop]
+            for piece in label
+        )
 
 
 def _pieces(block: Block, names: Collection[str]) -> list[Piece]:
@@ -288,6 +313,27 @@ def _of_words(content: str, start: int, stop: int) -> Iterator[Piece]:
         start = line_end.end()
     if start < stop:
         yield Piece("text", start, stop)
+
+
+def _hanging_indent(block: TextBlock) -> int | None:
+    """The column of its cell at which further lines of a paragraph begin; None of another text, and
+    where nothing says it."""
+    if block.cell is None or not block.wraps:
+        return None
+    number = min(1, len(block.lines) - 1)
+    place = block.lines[number][1]
+    line = next(line for line in reversed(block.cell.lines) if line.start <= place)
+    head = line.text[: place - line.start]
+    if number == 0 and head.strip() and not is_mark(head.lstrip()):
+        return None
+    return column_count(head)
+
+
+def _is_broken(text: str, pieces: Iterable[Piece]) -> bool:
+    """Whether markup goes on in another line of its cell: what stands between is of other cells."""
+    return any(
+        piece.name != LINE_END and "\n" in text[piece.start : piece.stop] for piece in pieces
+    )
 
 
 def _words(text: str, piece: Piece) -> str:

@@ -2,20 +2,22 @@
 Markup Specification*). docutils itself keeps no places of what it reads, so its rules are followed
 line by line; the tests hold the blocks to its tree.
 
-What is no prose is no block: code, tables that are drawn, comments, targets of links, options of
+What is no prose is no block: code, comments, targets of links, options of
 directives, and directives that `_DIRECTIVES` does not name."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from tmnmt.files.markdown_syntax import Block
+from tmnmt.files.rst_lines import Line, columns, dedented
+from tmnmt.files.rst_tables import Cell, column_count, comma_cells, grid_table, simple_table
 from tmnmt.files.whole import BOM
 
-_TAB = 8  # columns
 _DEEPEST = 40  # blocks inside one another; what lies deeper is left alone
 _PUNCTUATION = r"[!-/:-@\[-`{-~]"
 _ROMAN = r"(?=[ivxlcdm])m{0,4}(?:cm|cd|d?c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})"
@@ -40,16 +42,32 @@ _DIRECTIVE = re.compile(rf"({SIMPLE_NAME})[ ]?::{_END}")
 _SUBSTITUTION = re.compile(rf"\|(?![ |])[^|\n]{{1,200}}\|[ \t]+(?={SIMPLE_NAME}[ ]?::)")
 _NOTE = re.compile(rf"\[(?:\d{{1,9}}|\*|#?{SIMPLE_NAME}|#)\]{_END}")
 _VERSION = re.compile(r"\S+[ \t]*")
+_OTHER_CELLS = re.compile(r":(?:delim|quote|escape|file|url|keepspace):")
+_CSV_HEADER = re.compile(r":header:[ \t]+")
+_DESCRIPTION = re.compile(
+    r":(?:description|keywords|(?:name=)?twitter:(?:title|description)"
+    r"|property=og\\?:(?:title|description))(?:[ \t][^:\n]{1,100})?:[ \t]+"
+)
+_BREAK = re.compile(r"(?<=[^\s\\]) (?=[^\W_]|[(\"'«“‘*`])")  # where a paragraph may be broken
 _CLASSIFIER = re.compile(r"(?<=[^\s`:])[ \t]+:[ \t]+")
 _ATTRIBUTION = re.compile(r"(?:---?(?!-)|—)[ \t]*")
 _COLONS = re.compile(r"(?<!\\)(?:\\\\)*::$")
 
 # what stands in a directive besides its options: the argument and the content
-Kind = Literal["body", "title", "titled body", "argument and body", "version and body", "glossary"]
+Kind = Literal[
+    "body",
+    "title",
+    "titled body",
+    "argument and body",
+    "version and body",
+    "glossary",
+    "title and cells",
+    "descriptions",
+]
 _NAMES: dict[Kind, str] = {
     "body": "attention caution danger error hint important note tip warning seealso todo epigraph"
     " highlights pull-quote hlist replace compound",
-    "title": "rubric centered csv-table",
+    "title": "rubric centered",
     "titled body": "admonition topic sidebar table list-table dropdown collapse",
     "argument and body": "figure container class only tab-set tab-item grid card"
     " function method staticmethod classmethod decorator decoratormethod attribute property data"
@@ -59,6 +77,8 @@ _NAMES: dict[Kind, str] = {
     " fieldlookup django-admin django-admin-option",
     "version and body": "versionadded versionchanged deprecated versionremoved deprecated-removed",
     "glossary": "glossary",
+    "title and cells": "csv-table",
+    "descriptions": "meta",
 }
 _DIRECTIVES: dict[str, Kind] = {
     name: kind for kind, names in _NAMES.items() for name in names.split()
@@ -67,40 +87,6 @@ _DIRECTIVES: dict[str, Kind] = {
 _DATA_NAMES = """author authors organization contact address version revision status date copyright
     orphan tocdepth nocomments nosearch keywords type rtype vartype kwtype meta license url"""
 _DATA_FIELDS = frozenset(_DATA_NAMES.split())
-
-
-class Line(NamedTuple):
-    """A line, or what is behind the marks of the blocks around it."""
-
-    start: int  # in the file
-    text: str  # without blanks at its end
-
-    @property
-    def indent(self) -> int:
-        """The columns of its blanks."""
-        blanks = self.text[: len(self.text) - len(self.text.lstrip(" \t"))]
-        return len(blanks.expandtabs(_TAB))
-
-    @property
-    def bare(self) -> Line:
-        """The line without the blanks it begins with."""
-        return self.skip(len(self.text) - len(self.text.lstrip(" \t")))
-
-    def skip(self, characters: int) -> Line:
-        """What is behind some of its characters.
-
-        characters: how many characters are left out."""
-        return Line(self.start + characters, self.text[characters:])
-
-    def dedent(self, columns: int) -> Line:
-        """The line without the blanks at its beginning.
-
-        columns: how many columns of blanks are left out at most."""
-        characters, column = 0, 0
-        while column < columns and self.text[characters : characters + 1] in (" ", "\t"):
-            column += _TAB - column % _TAB if self.text[characters] == "\t" else 1
-            characters += 1
-        return self.skip(characters)
 
 
 class Adornment(NamedTuple):
@@ -114,11 +100,14 @@ class Adornment(NamedTuple):
 class TextBlock(Block):
     """A text that is prose. `adornment`: of a title. `opens_literal`: its last colon is the first
     of the two behind which a literal block begins. `needs_break`: its second line says how far the
-    rest of its block is indented."""
+    rest of its block is indented. `wraps`: it may go on in further lines. `cell`: of a table, in
+    which it stands."""
 
     adornment: Adornment | None = None
     opens_literal: bool = False
     needs_break: bool = False
+    wraps: bool = False
+    cell: Cell | None = None
 
 
 def blocks(text: str) -> list[TextBlock]:
@@ -142,6 +131,7 @@ class _Reader:
     def __init__(self) -> None:
         self.blocks = list[TextBlock]()
         self._depth = 0
+        self._cell: Cell | None = None
 
     def read(self, lines: Sequence[Line], depth: int) -> None:
         """Reads the body of a block, or the whole file."""
@@ -164,17 +154,17 @@ class _Reader:
         """Reads a body that begins behind a mark, and whose other lines stand as far right as the
         leftmost of them."""
         number = len(self.blocks)
-        self._inside([first, *_dedented(rest)])
+        self._inside([first, *dedented(rest)])
         if not first.text or len(self.blocks) == number:
             return
         block = self.blocks[number]
         size = len(block.lines) - 1
         if size and block.place(0) == first.bare.start:
-            columns, further = (
+            column, further = (
                 min((line.indent for line in part if line.text), default=0)
                 for part in (rest[:size], rest[size:])
             )
-            block.needs_break = further > columns
+            block.needs_break = further > column
 
     def _add(self, lines: Iterable[Line], **properties: bool | Adornment) -> None:
         """A text that stands in these lines."""
@@ -186,7 +176,16 @@ class _Reader:
             places.append((offset, bare.start))
             offset += len(bare.text) + 1
         if any(content):
-            self.blocks.append(TextBlock("\n".join(content), places, **properties))  # type: ignore[arg-type]
+            block = TextBlock("\n".join(content), places, cell=self._cell, **properties)  # type: ignore[arg-type]
+            self.blocks.append(block)
+
+    def _in_cells(self, cells: Iterable[Cell]) -> None:
+        """Reads the cells of a table, but of one that stands in another's cell."""
+        if self._cell is None:
+            for cell in cells:
+                self._cell = cell
+                self._inside(dedented(cell.lines))
+            self._cell = None
 
     # --- the rules, in the order in which docutils tries them
 
@@ -194,7 +193,7 @@ class _Reader:
         if not lines[number].indent:
             return None
         end = _indented_end(lines, number)
-        body = _dedented(lines[number:end])
+        body = dedented(lines[number:end])
         attribution = next(
             (
                 index
@@ -228,10 +227,10 @@ class _Reader:
             return None
         line = lines[number]
         has_text = match.end() < len(line.text)
-        columns = len(line.text[: match.end()].expandtabs(_TAB)) if has_text else 1
-        end = _indented_end(lines, number + 1, columns)
+        column = columns(line.text[: match.end()]) if has_text else 1
+        end = _indented_end(lines, number + 1, column)
         rest = lines[number + 1 : end]
-        further = [line.dedent(columns) for line in rest] if has_text else _dedented(rest)
+        further = [line.dedent(column) for line in rest] if has_text else dedented(rest)
         self._inside([line.skip(match.end()), *further])
         return end
 
@@ -281,8 +280,11 @@ class _Reader:
     def _grid(self, lines: Sequence[Line], number: int) -> int | None:
         if not _GRID.match(lines[number].text):
             return None
+        start = number
         while number < len(lines) and lines[number].text[:1] in ("+", "|"):
             number += 1
+        table = grid_table(lines[start:number])
+        self._in_cells(table.cells if table else ())
         return number
 
     def _simple_table(self, lines: Sequence[Line], number: int) -> int | None:
@@ -293,6 +295,8 @@ class _Reader:
             if _BORDER.match(lines[index].text) or re.match(r"=+$", lines[index].text):
                 borders += 1
                 if borders == 2 or index + 1 == len(lines) or not lines[index + 1].text:
+                    table = simple_table(lines[number : index + 1])
+                    self._in_cells(table.cells if table else ())
                     return index + 1
         return len(lines)
 
@@ -356,7 +360,7 @@ class _Reader:
             return end  # followed by an unexpected indentation
         run = lines[number:end]
         if not _COLONS.search(run[-1].text):
-            self._add(run)
+            self._add(run, wraps=True)
             return end
         last = run[-1].text[:-1]
         if last.strip() not in (":", ""):
@@ -370,7 +374,7 @@ class _Reader:
             return end  # code without a blank line before it
         classifier = _CLASSIFIER.search(line.text)
         self._add([Line(line.start, line.text[: classifier.start()] if classifier else line.text)])
-        self._inside(_dedented(lines[number + 1 : end]))
+        self._inside(dedented(lines[number + 1 : end]))
         return end
 
     # --- directives
@@ -379,7 +383,7 @@ class _Reader:
         kind = _DIRECTIVES.get(name)
         if kind is None:
             return
-        lines = [first, *_dedented(rest)]
+        lines = [first, *dedented(rest)]
         start = 0 if first.text else 1
         blank = next((i for i in range(start, len(lines)) if not lines[i].text), len(lines))
         option = next((i for i in range(start, blank) if _FIELD.match(lines[i].text)), blank)
@@ -401,11 +405,24 @@ class _Reader:
                 if version is not None:
                     self._add([arguments[0].skip(version.end()), *arguments[1:]])
                 self._inside(content)
+            case "title and cells":
+                self._add(arguments)
+                options = lines[option:blank]
+                if not any(_OTHER_CELLS.match(line.text) for line in options):
+                    headers = [_CSV_HEADER.match(line.text) for line in options]
+                    for line, header in zip(options, headers, strict=True):
+                        self._in_cells(comma_cells([line.skip(header.end())]) if header else ())
+                    self._in_cells(comma_cells(content))
+            case "descriptions":  # plain texts
+                for line in [*arguments, *lines[option:]]:
+                    mark = _DESCRIPTION.match(line.text)
+                    if mark is not None and "\\" not in line.text:
+                        self._add([line.skip(mark.end())])
             case "glossary":  # its terms are names, which the text refers to
                 for index, line in enumerate(content):
                     if line.text and line.indent and (not index or not content[index - 1].indent):
                         end = _indented_end(content, index)
-                        self._inside(_dedented(content[index:end]))
+                        self._inside(dedented(content[index:end]))
 
 
 _RULES: tuple[Callable[[_Reader, Sequence[Line], int], int | None], ...] = (
@@ -439,6 +456,38 @@ def begins_block(text: str, is_title: bool) -> bool:
     return bool(is_item) or any(pattern.match(text) for pattern in _BEGINNINGS)
 
 
+def is_mark(text: str) -> bool:
+    """Whether a text is the mark of an item.
+
+    text: the text."""
+    return bool(_BULLET.fullmatch(text) or _ENUMERATOR.fullmatch(text))
+
+
+def wrapped(line: str, size: int, indent: int) -> list[str]:
+    """A line of a paragraph, in several lines where it is too long. It is broken at blanks before
+    words, but not inside markup that is copied; so one of the lines may still be too long.
+
+    line: the line.
+    size: how many columns a line may have.
+    indent: the columns of blanks before each line but the first."""
+    markup = [mark for mark in inline_markup(line) if mark.words is None and mark.name != STRAY]
+    begins = [mark.start for mark in markup]
+
+    def is_free(place: int) -> bool:
+        number = bisect_right(begins, place) - 1
+        return number < 0 or markup[number].stop <= place
+
+    blanks = (blank.start() for blank in _BREAK.finditer(line))
+    places = [place for place in blanks if place > indent and is_free(place)]
+    lines, start = list[str](), 0
+    for place, following in zip(places, [*places, len(line)][1:], strict=True):
+        blank = indent if start else 0
+        if blank + column_count(line[start:following]) > size:
+            lines.append(" " * blank + line[start:place])
+            start = place + 1
+    return [*lines, " " * (indent if start else 0) + line[start:]]
+
+
 def width(text: str) -> int:
     """The columns of a text, as docutils counts them: two for signs of East Asia, none for
     combining marks.
@@ -454,17 +503,11 @@ def _span(line: Line) -> tuple[int, int]:
     return line.start, line.start + len(line.text)
 
 
-def _indented_end(lines: Sequence[Line], number: int, columns: int = 1) -> int:
+def _indented_end(lines: Sequence[Line], number: int, column: int = 1) -> int:
     """Where lines end from `number` on that are blank or indented so far."""
-    while number < len(lines) and (not lines[number].text or lines[number].indent >= columns):
+    while number < len(lines) and (not lines[number].text or lines[number].indent >= column):
         number += 1
     return number
-
-
-def _dedented(lines: Sequence[Line]) -> list[Line]:
-    """The lines without the blanks that all of them begin with."""
-    columns = min((line.indent for line in lines if line.text), default=0)
-    return [line.dedent(columns) for line in lines]
 
 
 def _paragraph_end(lines: Sequence[Line], number: int) -> int:
