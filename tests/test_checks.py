@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from time import perf_counter
+from time import process_time
 
 import pytest
 from places import TESTS
@@ -142,10 +142,10 @@ def test_hardly_any_translation_of_a_person_is_flagged() -> None:
 
 
 def test_a_long_text_takes_no_long_time() -> None:
-    start = perf_counter()
+    start = process_time()
     for text in ("ab " * 20_000, "ab cd " * 10_000, "{" * 20_000):
         checks(Text(text), Text(text + "x"))
-    assert perf_counter() - start < 20
+    assert process_time() - start < 20
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from random import Random
-from time import perf_counter
+from time import process_time
 
 import pytest
 from places import ROOT
@@ -146,9 +146,9 @@ def test_what_is_lost_is_told() -> None:
     ],
 )
 def test_a_long_text_takes_no_long_time(piece: str) -> None:
-    start = perf_counter()
+    start = process_time()
     BY_FORM.tokens(piece * 5000)
-    assert perf_counter() - start < 5
+    assert process_time() - start < 5
 
 
 def test_signs_leave_no_match_out() -> None:

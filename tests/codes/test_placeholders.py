@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import process_time
 
 import pytest
 from coded_texts import TEXTS
@@ -137,6 +137,6 @@ def test_a_pattern_that_cannot_be_used_is_one_clear_error(expression: str, why: 
     ["%", "{", "{a", "{n,plural,", "{n,plural,o{", "a@", "www.", "\\", "%(", "${", "a.", "{ "],
 )
 def test_a_long_text_takes_no_long_time(piece: str) -> None:
-    start = perf_counter()
+    start = process_time()
     with_placeholders(Text(piece * 5000))
-    assert perf_counter() - start < 5
+    assert process_time() - start < 5

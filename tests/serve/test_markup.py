@@ -125,10 +125,10 @@ def test_what_is_no_xml_is_refused(text: str) -> None:
 def test_tags_are_read_in_linear_time() -> None:
     """A search to the end of the text from every one of these would take half a minute."""
     for text in ("<k>" + "<!--" * 60_000, "<k>" + "<?" * 100_000, "<a " + "b='c' " * 40_000):
-        start = time.perf_counter()
+        start = time.process_time()
         with pytest.raises(Refused):
             markup(text, "xml", ("k",))
-        assert time.perf_counter() - start < 5
+        assert time.process_time() - start < 5
 
 
 def test_html_keeps_its_tags_and_its_code() -> None:
