@@ -552,7 +552,7 @@ class Tried:
                 )
             ),
             self.translated(path),
-            opened(lambda index: verify(index.path)),
+            opened(verify),
             opened(
                 lambda index: (index.add([Segment("b", "c")]), index.delete([9]), index.compact())
             ),

@@ -56,7 +56,7 @@ def calibrate(
     from tmnmt.engine.loading import device_named, load_layers, load_on
     from tmnmt.eval.calibrate import calibrate as choose
     from tmnmt.index.back_ends import local_path
-    from tmnmt.index.base import check_languages, is_in_folder
+    from tmnmt.index.base import check_languages, has_folder
     from tmnmt.index.opening import open_memory
     from tmnmt.layers.reach import save_calibration
     from tmnmt.progress import Progress
@@ -73,7 +73,7 @@ def calibrate(
     with Progress("indexing", "segments", lazy=True) as progress:
         index = open_memory(memory, *languages, progress.advance)
     with index:
-        if not is_in_folder(index):
+        if not has_folder(index):
             raise UsageError(f"{memory}: no index in a folder, and no memory file")
         check_languages(memory, (index.src_lang, index.tgt_lang), *languages)
         layers = load_layers(loaded, name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,7 +15,7 @@ from tmnmt.errors import UsageError
 from tmnmt.quantities import quantity
 
 if TYPE_CHECKING:
-    from tmnmt.index import MemoryIndex
+    from tmnmt.index.base import FolderIndex
     from tmnmt.keys.compute import Plan, Shard
     from tmnmt.keys.files import KeyFiles
     from tmnmt.models.folder import Model
@@ -48,7 +47,7 @@ KeyMode = Annotated[
 
 
 def keys(
-    index: Annotated[str, typer.Option("--index", help="Folder of the index.")],
+    index: Annotated[str, typer.Option("--index", help="Folder or address of the index.")],
     model: MODEL,
     shard: Annotated[
         str | None,
@@ -80,14 +79,13 @@ def keys(
     and the search over all keys, read some 400. The size is said before it starts. Run it again
     after changes, or when it was interrupted: only what is missing is computed. Keys lie in
     INDEX/keys/MODEL-HASH.directions for the mode nearest, in INDEX/keys/MODEL-HASH for the others.
+    For an index on a server, INDEX is a folder NAME-HASH on this machine, in the folder that the
+    environment variable TMNMT_KEYS names, or else in ~/.cache/tmnmt/keys; the command says which.
 
-    On N machines with a copy of the index each: run it with --shard 1/N ... N/N, copy the folders
-    part-I-of-N from every one of these folders into that of one machine, and run it there without
-    --shard, which joins them."""
-    from tmnmt.index.back_ends import local_path
-
-    if local_path(index) is None:
-        raise UsageError("keys can be computed for an index in a folder only")
+    On N machines that reach the index, or have a copy of it each: run it with --shard 1/N ... N/N,
+    copy the folders part-I-of-N from every one of these folders into that of one machine, and run
+    it there without --shard, which joins them. Where TMNMT_KEYS is a folder that all of them share,
+    nothing is copied."""
     if (src is None) != (tgt is None):
         raise UsageError("a search needs both --src and --tgt")
     if src is not None and tgt is not None and not (src.strip() and tgt.strip()):
@@ -106,8 +104,8 @@ def keys(
         )
 
     from tmnmt.engine.loading import device_named, load_on
-    from tmnmt.index import MemoryIndex
-    from tmnmt.index.base import check_languages
+    from tmnmt.index.back_ends import open_index
+    from tmnmt.index.base import check_languages, has_folder
     from tmnmt.keys.compute import read_shard
 
     part = read_shard(shard) if shard is not None else None
@@ -116,7 +114,11 @@ def keys(
     use_threads(threads)
     device = device_named(device)
     loaded = load_on(model, device)
-    with MemoryIndex.open(Path(index)) as memory:
+    with open_index(index) as memory:
+        if not has_folder(memory):
+            raise UsageError(
+                f"{index}: there is no home folder to keep keys in; set TMNMT_KEYS to a folder"
+            )
         languages = memory.src_lang, memory.tgt_lang
         check_languages(index, languages, loaded.config["src_lang"], loaded.config["tgt_lang"])
         if src is not None and tgt is not None:
@@ -135,7 +137,7 @@ def _default_mode(model: Model) -> str:
     return default_mode(load_layers(model, "cpu"), model)
 
 
-def _compute_directions(index: MemoryIndex, model: Model, shard: Shard | None, device: str) -> None:
+def _compute_directions(index: FolderIndex, model: Model, shard: Shard | None, device: str) -> None:
     """Computes the keys that the mode nearest reads."""
     from tmnmt.keys.compute import check_disk, header_of, plan
     from tmnmt.keys.layout import DIRECTIONS
@@ -148,7 +150,7 @@ def _compute_directions(index: MemoryIndex, model: Model, shard: Shard | None, d
 
 
 def _compute_pairs(
-    index: MemoryIndex, model: Model, shard: Shard | None, faiss: KindName, device: str
+    index: FolderIndex, model: Model, shard: Shard | None, faiss: KindName, device: str
 ) -> None:
     """Computes the keys that all other modes read, and the search over all of them."""
     from tmnmt.keys.compute import check_disk, header_of, plan
@@ -183,7 +185,7 @@ def _compute_pairs(
 
 
 def _computed(
-    index: MemoryIndex, model: Model, work: Plan, shard: Shard | None, device: str
+    index: FolderIndex, model: Model, work: Plan, shard: Shard | None, device: str
 ) -> KeyFiles:
     """All keys, with those that were missing. How far it is stands on stderr."""
     from tmnmt.keys.compute import compute
@@ -201,16 +203,16 @@ def _size(work: Plan) -> str:
     missing = (
         f"{quantity(len(work.missing), 'pair')}, {quantity(work.positions, 'target position')}"
     )
-    copies = ""
+    copies = f", {quantity(work.outdated, 'pair')} out of date" if work.outdated else ""
     if work.part_positions or work.rewritten:
-        copies = f", {work.part_positions + work.rewritten:,} to copy"
+        copies += f", {work.part_positions + work.rewritten:,} to copy"
     return (
         f"{missing} to compute{copies}: {work.bytes / 1e6:,.1f} MB, "
         f"{work.header.position_bytes:,} bytes each"
     )
 
 
-def _search(index: MemoryIndex, model: Model, src: str, tgt: str, k: int, device: str) -> None:
+def _search(index: FolderIndex, model: Model, src: str, tgt: str, k: int, device: str) -> None:
     from tmnmt.keys.compute import queries_of
     from tmnmt.trained_layers.key_search import KeySearch
 

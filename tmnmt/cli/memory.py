@@ -285,12 +285,10 @@ def verify(index: INDEX) -> None:
     """Read everything and compare it with its checksums; on a server, with what it is found by. The
     first damage is an error, with exit code 1."""
     from tmnmt.index.back_ends import open_index
-    from tmnmt.index.base import is_in_folder
     from tmnmt.keys.derived import verify as verify_with_keys
 
     with open_index(index) as memory:
-        count = verify_with_keys(memory.folder) if is_in_folder(memory) else memory.verify()
-        segments = quantity(count, "segment")
+        segments = quantity(verify_with_keys(memory), "segment")
     print(f"{index}: {segments}, everything as it was written", file=sys.stderr)
 
 

@@ -17,7 +17,7 @@ from tmnmt.engine.postprocess import Postprocessor
 from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.settings import Settings, shortlist_of, whole_memory_of
 from tmnmt.engine.writer import DocumentMemory, Draft, Writer
-from tmnmt.index.base import Index, is_in_folder
+from tmnmt.index.base import Index, has_folder
 from tmnmt.keys.compute import header_of, precomputed
 from tmnmt.keys.layout import DIRECTIONS, PAIRS
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore
@@ -185,7 +185,7 @@ def _pair_keys(
     files = [
         keys
         for index in indexes
-        if is_in_folder(index) and (keys := precomputed(index.folder, header))
+        if has_folder(index) and (keys := precomputed(index.folder, header))
     ]
     return PairKeyStore(
         model.decoding,

@@ -79,8 +79,9 @@ class Index(Protocol):
 
     @property
     def folder(self) -> Path | None:
-        """The folder in which the index lies, where files can be kept beside it, as keys and
-        calibrations are. None where it lies in none."""
+        """The folder on this machine for what is kept beside the index, as keys and calibrations.
+        It is that of the index itself, or one for an index on a server, which may not be there yet.
+        None where there is none."""
         return None
 
     def search(
@@ -290,11 +291,11 @@ class BuiltIndex(WritableIndex, Protocol):
 
 
 class FolderIndex(BuiltIndex, Protocol):
-    """A built index that lies in a folder."""
+    """A built index with a folder for what is kept beside it."""
 
     @property
     def folder(self) -> Path:
-        """The folder in which the index lies."""
+        """That folder on this machine."""
 
     @property
     def last_id(self) -> int:
@@ -302,7 +303,7 @@ class FolderIndex(BuiltIndex, Protocol):
         ...
 
 
-def is_in_folder(index: Index) -> TypeGuard[FolderIndex]:
+def has_folder(index: Index) -> TypeGuard[FolderIndex]:
     """Whether files can be kept beside an index.
 
     index: the index."""

@@ -52,15 +52,17 @@ Shard = tuple[int, int]  # i of n, counted from 1
 class Plan:
     """What has to be done so that every pair of the index has its keys.
 
-    segments: how many segments the index has.
-    alive: (segments,) RECORD without rows: id, digest, length in target positions.
+    alive: (segments,) RECORD without rows, of the segments of the index, or of the shard: id,
+    digest, length in target positions.
+    outdated: how many pairs have keys and are in the index no more, because they were deleted or
+    corrected; their keys are never read. 0 for a shard.
     missing: (pairs,) RECORD of the pairs whose keys have to be computed, each pair once.
     part_positions: how many positions parts of other machines hold.
     rewritten: how many positions are written again, without those of deleted pairs.
     header: what the keys belong to."""
 
-    segments: int
     alive: Array
+    outdated: int
     missing: Array
     part_positions: int
     rewritten: int
@@ -164,7 +166,9 @@ def plan(index: FolderIndex, header: Header, vocab: Vocabulary, shard: Shard | N
     )
     rewritten = main.positions if main and shard is None and mostly_dead(main, alive) else 0
     part_positions = sum(part.positions for part in parts)
-    return Plan(len(index), alive, _missing(alive, present), part_positions, rewritten, header)
+    outdated = 0 if shard is not None else len(np.setdiff1d(present, _digests(alive)))
+    missing = _missing(alive, present)
+    return Plan(alive, outdated, missing, part_positions, rewritten, header)
 
 
 def compute(
@@ -239,11 +243,12 @@ def queries_of(model: Model, src: str, tgt: str, device: str = "cpu") -> tuple[A
 def check_disk(index_dir: Path, required_bytes: int) -> int:
     """The free bytes of the disk with an index.
 
-    index_dir: the folder of the index.
+    index_dir: the folder of the index, which may not be there yet.
     required_bytes: how many bytes are needed.
 
     Raises DataError where fewer are free."""
-    free = shutil.disk_usage(index_dir).free
+    folders = (index_dir, *index_dir.absolute().parents)
+    free = shutil.disk_usage(next(folder for folder in folders if folder.exists())).free
     if required_bytes > free:
         message = f"the keys need {required_bytes / 1e9:,.2f} GB, and {free / 1e9:,.2f} GB are free"
         raise DataError(f"{index_dir}: {message}; nothing was computed")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from tmnmt.index.embedded import verify as embedded
+from tmnmt.index.base import BuiltIndex, has_folder
 from tmnmt.keys.files import KeyFiles, verify_keys
 from tmnmt.registry import Registry
 
@@ -30,17 +30,16 @@ class DerivedFiles(Protocol):
 DERIVED: Registry[DerivedFiles] = Registry("derived keys", {})
 
 
-def verify(index_dir: Path) -> int:
+def verify(index: BuiltIndex) -> int:
     """Reads an index, all its keys, and all that is derived from them, and returns how many
     segments the index has.
 
-    index_dir: the folder of the index.
+    index: the index.
 
     Raises MemoryIndexError at the first part that is not what was written."""
-    return embedded.verify(index_dir, _check)
-
-
-def _check(index_dir: Path) -> None:
-    verify_keys(index_dir)
-    for derived in DERIVED.values():
-        derived.check(index_dir)
+    segments = index.verify()
+    if has_folder(index):
+        verify_keys(index.folder)
+        for derived in DERIVED.values():
+            derived.check(index.folder)
+    return segments

@@ -127,7 +127,8 @@ class _Log:
 
 class KeyCache:
     """The keys of one model that an index keeps in one layout. Not for several threads at once, but
-    for several processes. A folder that cannot be written to is only read."""
+    for several processes. A folder that cannot be written to is only read. Where the folder of the
+    index is not there, nothing is kept."""
 
     def __init__(self, index_dir: Path, header: Header, most_bytes: int = MOST_BYTES) -> None:
         """index_dir: the folder of the index.
@@ -135,7 +136,7 @@ class KeyCache:
         most_bytes: how many bytes two logs have together at most, more or less."""
         self.index_dir, self.header, self.most_bytes = index_dir, header, most_bytes
         self.folder = index_dir / KEYS_DIR / f"{header.model}.{header.layout}{SUFFIX}"
-        self.is_writable = True
+        self.is_writable = index_dir.is_dir()
         self._logs: dict[int, _Log] = {}
         self._places: dict[Digest, _Place] = {}
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import torch
 
-from tmnmt.index.base import FolderIndex, Index, is_in_folder
+from tmnmt.index.base import FolderIndex, Index, has_folder
 from tmnmt.keys.files import KeyFiles, digest_of
 from tmnmt.keys.key_cache import KeyCache, keys_of_rows, rows_of
 from tmnmt.keys.layout import DIRECTIONS, PAIRS, Header
@@ -132,7 +132,7 @@ class PairKeyStore:
         """Those of the indexes that are folders, opened at their first use."""
         if self.header is None:
             return []
-        folders = [*filter(is_in_folder, indexes)]
+        folders = [*filter(has_folder, indexes)]
         for index in folders:
             if index.folder not in self._caches:
                 self._caches[index.folder] = KeyCache(index.folder, self.header)
@@ -152,6 +152,8 @@ class PairKeyStore:
         rest = [pair for pair in computed if pair in segments]
         rows = {pair: (rows_of(header, computed[pair]), len(computed[pair].ids)) for pair in rest}
         for index, cache in caches:
+            if not cache.is_writable:
+                continue
             now = index.find({segments[pair].id for pair in rest})
             living = [
                 pair for pair in rest if _texts_match(now.get(segments[pair].id), segments[pair])

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from tmnmt.durable import make_folder, write
 from tmnmt.errors import DataError, MemoryIndexError
-from tmnmt.index.base import FolderIndex, Index, is_in_folder
+from tmnmt.index.base import FolderIndex, Index, has_folder
 from tmnmt.index.embedded.manifest import KEYS_DIR
 from tmnmt.index.embedded.small_json import is_count, is_text, read_small
 
@@ -186,7 +186,7 @@ def reaches_of(indexes: Sequence[Index], model: str) -> Reaches:
     selection = STANDARD
     largest = 0
     for index in indexes:
-        if not is_in_folder(index):
+        if not has_folder(index):
             continue
         calibration = load_calibration(index.folder, model)
         if calibration is None:

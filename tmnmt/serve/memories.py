@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tmnmt.errors import UsageError
 from tmnmt.index.back_ends import is_absent, is_index, local_path, open_index, same_place
-from tmnmt.index.base import UnknownIdError, WritableIndex, is_in_folder
+from tmnmt.index.base import UnknownIdError, WritableIndex, has_folder
 from tmnmt.index.concordance import Occurrence, Phrase
 from tmnmt.index.match_value import Query, Trust, most_worth
 from tmnmt.index.named_memories import open_to_write, parse_memory
@@ -358,4 +358,5 @@ def count(memory: Memory) -> int | None:
     """How many segments a memory holds; None where that is not known.
 
     memory: the memory."""
-    return len(memory.index) if is_in_folder(memory.index) else None
+    index = memory.index
+    return len(index) if has_folder(index) and local_path(index.place) else None

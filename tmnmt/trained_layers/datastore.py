@@ -11,13 +11,18 @@ from typing import NamedTuple
 import numpy as np
 
 from tmnmt.errors import UsageError
-from tmnmt.index.base import Index, is_in_folder
+from tmnmt.index.base import FolderIndex, Index, has_folder
 from tmnmt.keys.files import KeyFiles
 from tmnmt.keys.layout import Array
 from tmnmt.segments import Segment
 from tmnmt.trained_layers.faiss_index import CHECKSUM_BYTES, FAISS_FILE, load_faiss
 from tmnmt.trained_layers.key_directions import Directions
 from tmnmt.trained_layers.key_search import KeySearch, Known, best
+
+_NO_KEYS = (
+    "neighbours are found in memories whose keys tmnmt keys has computed: indexes in folders or on "
+    "servers"
+)
 
 
 class Entries(NamedTuple):
@@ -48,14 +53,10 @@ class Datastore:
         """The keys that the indexes have of the model with this hash; `threads`: of FAISS.
 
         Raises MemoryIndexError, which names `tmnmt keys`, where an index has none; UsageError where
-        it is no folder, or where there is no index at all."""
-        folders = [*filter(is_in_folder, indexes)]
-        if not folders or len(folders) < len(indexes):
-            raise UsageError(
-                "neighbours are found in memories that are index folders, whose keys tmnmt keys "
-                "computes"
-            )
-        searches = [KeySearch.open(index, model) for index in folders]
+        it can have none, or where there is no index at all."""
+        if not indexes:
+            raise UsageError(_NO_KEYS)
+        searches = [KeySearch.open(_with_keys(index), model) for index in indexes]
         if threads and any(search.kind != "flat" for search in searches):
             load_faiss().omp_set_num_threads(threads)
         return cls(searches)
@@ -158,14 +159,15 @@ class Datastore:
 def keys_state(index: Index, model: str) -> str:
     """What tells the keys that an index has of a model from those of another time. Raises as
     `Datastore.open`."""
-    if not is_in_folder(index):
-        raise UsageError(
-            "neighbours are found in memories that are index folders, whose keys tmnmt keys "
-            "computes"
-        )
-    files = KeyFiles.open(index.folder, model)
+    files = KeyFiles.open(_with_keys(index).folder, model)
     checksum = zlib.crc32(Directions.open(files).matrix.tobytes())
     return f"{files.positions} {checksum} {_checksum(files.folder / FAISS_FILE)}"
+
+
+def _with_keys(index: Index) -> FolderIndex:
+    if not has_folder(index):
+        raise UsageError(_NO_KEYS)
+    return index
 
 
 def _checksum(path: Path) -> str:

@@ -8,11 +8,13 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from tmnmt.config.tables import API_KEY, PASSWORD
 from tmnmt.errors import UsageError
+from tmnmt.index.opening import cache_dir
 
 PREFIX = "elasticsearch+"
 PORT = 9200
@@ -20,6 +22,7 @@ _FORM = "elasticsearch+http[s]://HOST[:PORT][,HOST...]/NAME"
 # what Elasticsearch allows, and no more letters than everybody reads
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}")
 USER, CA = "TMNMT_ES_USER", "TMNMT_ES_CA"
+KEYS = "TMNMT_KEYS"  # names the folder of `local_folder`
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,31 @@ def read_secrets(environment: Mapping[str, str] = os.environ) -> Secrets:
     if ca is not None and not Path(ca).is_file():
         raise UsageError(f"{CA}: {ca}: no such file")
     return Secrets((user, password) if user and password else None, key, Path(ca) if ca else None)
+
+
+def local_folder(
+    address: ElasticAddress, environment: Mapping[str, str] = os.environ
+) -> Path | None:
+    """The folder on this machine for what is kept beside an index on a server, as pair keys. It is
+    named by the hosts, in any order, and by the name of the index, so that a new build of the index
+    finds it again. It lies in the folder that TMNMT_KEYS names, or otherwise in the user's cache.
+    None where TMNMT_KEYS is not set and the user has no home.
+
+    address: the address of the index.
+    environment: the variables of the environment.
+
+    Raises UsageError where TMNMT_KEYS does not name a folder from the root."""
+    root = Path(environment.get(KEYS) or "")
+    if environment.get(KEYS) and not root.is_absolute():
+        raise UsageError(f"{KEYS}: {root}: must be a path from the root")
+    if not root.is_absolute():
+        try:
+            root = cache_dir() / "keys"
+        except UsageError:
+            return None
+    identity = " ".join((*sorted(address.hosts), address.name))
+    digest = blake2b(identity.encode(), digest_size=8).hexdigest()
+    return root / f"{address.name}-{digest}"
 
 
 def open_hosts(address: ElasticAddress) -> list[str]:

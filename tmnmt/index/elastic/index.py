@@ -7,6 +7,7 @@ import heapq
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
+from pathlib import Path
 from typing import Any, Self
 
 from tmnmt.errors import MemoryIndexError, ServerError
@@ -21,7 +22,7 @@ from tmnmt.index.base import (
     primary,
 )
 from tmnmt.index.concordance import Occurrence, Phrase, check_concordance
-from tmnmt.index.elastic.address import ElasticAddress
+from tmnmt.index.elastic.address import ElasticAddress, local_folder
 from tmnmt.index.elastic.change import Writer
 from tmnmt.index.elastic.concordance import with_phrase
 from tmnmt.index.elastic.generation import (
@@ -36,7 +37,14 @@ from tmnmt.index.elastic.generation import (
 from tmnmt.index.elastic.layout import ElasticManifest, hash_of, read
 from tmnmt.index.elastic.query import FLOAT_SLACK, candidates, of_skeleton_query
 from tmnmt.index.elastic.server import BUSY, PATIENCE, SECONDS_TO_ANSWER, Server, Waiting, reason_in
-from tmnmt.index.elastic.upkeep import count_changes, count_segments, merge, stored_bytes, verify
+from tmnmt.index.elastic.upkeep import (
+    count_changes,
+    count_segments,
+    greatest_id,
+    merge,
+    stored_bytes,
+    verify,
+)
 from tmnmt.index.embedded.postings import OF_EQUAL_SOURCES
 from tmnmt.index.filter import NO_FILTER, Filter
 from tmnmt.index.fuzzy import SLACK, edit_distance, score_of
@@ -55,6 +63,7 @@ OF_SPECIAL_SIGNS = frozenset(
 )
 FIRST_PAGE = 200  # candidates: nearly every query is settled by them
 QUERIES_A_REQUEST = 32
+IDS_A_REQUEST = 1000  # a server gives 10,000 documents at once, and two may have an id
 SOURCE_FIELDS = tuple(
     f"responses.{name}"
     for name in ("status", "error", "hits.hits._score", "hits.hits._source.pairs")
@@ -117,6 +126,15 @@ class ElasticIndex(BuiltIndex):
 
     def check_writable(self) -> None:
         """The server says so only when it is asked to take an addition."""
+
+    @property
+    def folder(self) -> Path | None:
+        """A folder on this machine, which is made when something is first kept in it."""
+        return local_folder(self.address)
+
+    @property
+    def last_id(self) -> int:
+        return greatest_id(self._server)
 
     @property
     def place(self) -> str:
@@ -190,10 +208,11 @@ class ElasticIndex(BuiltIndex):
 
     def find(self, ids: Iterable[int]) -> dict[int, Segment]:
         numbers = set(ids)
-        if not numbers:
-            return {}
-        (hits,) = self._hits([({"terms": {"ids": sorted(numbers)}}, 2 * len(numbers))])
-        segments = [read(pair) for hit in hits for pair in hit["_source"]["pairs"]]
+        remaining = iter(sorted(numbers))
+        segments = list[Segment]()
+        while block := list(islice(remaining, IDS_A_REQUEST)):
+            (hits,) = self._hits([({"terms": {"ids": block}}, 2 * len(block))])
+            segments += [read(pair) for hit in hits for pair in hit["_source"]["pairs"]]
         segments.sort(key=lambda segment: segment.changed)  # one on its way stands in two places
         return {segment.id: segment for segment in segments if segment.id in numbers}
 

@@ -18,7 +18,7 @@ from tmnmt.index.elastic.generation import (
     pages,
     read_generation,
 )
-from tmnmt.index.elastic.layout import key, read
+from tmnmt.index.elastic.layout import COUNTER, key, read
 from tmnmt.index.elastic.server import Server, reason_in
 from tmnmt.text import is_of_special_signs, match_tokens
 
@@ -45,6 +45,14 @@ def count_changes(server: Server, generation: ElasticGeneration) -> tuple[int, i
         sums["corrected"],
         generation.manifest.segments - (sums["all"] - sums["added"]),
     )
+
+
+def greatest_id(server: Server) -> int:
+    """The greatest id that a segment was ever given.
+
+    server: the server."""
+    answer = server.ask(server.client.get, index=server.address.name, id=COUNTER)
+    return int(answer["_source"]["last_id"])
 
 
 def stored_bytes(server: Server) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -15,24 +14,19 @@ from tmnmt.quantities import quantity
 log = logging.getLogger(__name__)
 
 
-def verify(index_dir: Path, extra_check: Callable[[Path], object] | None = None) -> int:
+def verify(index_dir: Path) -> int:
     """Reads everything, and returns how many segments there are. A change that a killed writer left
     unfinished is no damage, and a line of the log tells of it. A journal whose end was cut away
     cannot be told from one of fewer changes.
 
     index_dir: the folder of the index.
-    extra_check: looks at what was made of the index and lies in its folder; None looks at nothing
-    else.
 
     Raises MemoryIndexError at the first part that is not what was written: the manifest and every
     immutable file by sha256, every row and every change by its checksum."""
     while True:
         manifest = read_manifest(index_dir)
         try:
-            segments = _verify(manifest, index_dir)
-            if extra_check is not None:
-                extra_check(index_dir)
-            return segments
+            return _verify(manifest, index_dir)
         except (MemoryIndexError, OSError):
             if read_manifest(index_dir) == manifest:
                 raise  # else replaced while it was being read

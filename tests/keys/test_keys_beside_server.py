@@ -1,0 +1,197 @@
+"""Keys beside an index are the same wherever the index lies: in a folder, or on a server, whose
+keys lie in a folder of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from brute_force import real_segments
+from elastic_server import Running
+from tiny_model import segments, write_tiny_model
+from tiny_neighbours import DOCUMENT
+
+import tmnmt.keys.compute
+from tmnmt import Translator
+from tmnmt.cli import run
+from tmnmt.config.options import TranslationOptions
+from tmnmt.errors import UsageError
+from tmnmt.index.back_ends import BuildJob, back_end_of, open_index
+from tmnmt.index.base import FolderIndex, has_folder
+from tmnmt.index.elastic.address import KEYS, ElasticAddress, local_folder
+from tmnmt.keys.compute import PART, Plan, compute, header_of, plan
+from tmnmt.keys.derived import verify
+from tmnmt.keys.files import KeyFiles, keys_dir
+from tmnmt.keys.layout import DIRECTIONS, PAIRS
+from tmnmt.models.folder import Model, load_model
+from tmnmt.segments import Segment
+from tmnmt.trained_layers.key_search import KeySearch
+
+LAYOUTS = (PAIRS, DIRECTIONS)
+MEMORY = [*segments(), *real_segments()[:60], replace(segments()[0], document="again")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.set_num_threads(1)
+    return write_tiny_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> Model:
+    return load_model(folder)
+
+
+@pytest.fixture(params=["folder", "server"])
+def place(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """Where an index of MEMORY lies, in turn in a folder and on a server."""
+    monkeypatch.setenv(KEYS, str(tmp_path / "keys"))
+    monkeypatch.setattr(tmnmt.keys.compute, "BLOCK_POSITIONS", 400)
+    location = str(tmp_path / "index")
+    if request.param == "server":
+        server: Running = request.getfixturevalue("server")
+        location = str(server.address(f"keys-{tmp_path.name.replace('[', '-').strip(']')}".lower()))
+    built(location, MEMORY)
+    yield location
+
+
+def built(place: str, pairs: list[Segment]) -> None:
+    back_end_of(place).build(BuildJob(place, pairs, "en", "fr", True, None))
+
+
+def with_index(place: str) -> FolderIndex:
+    index = open_index(place)
+    assert has_folder(index)
+    return index
+
+
+def planned(index: FolderIndex, model: Model, shard: tuple[int, int] | None = None) -> Plan:
+    return plan(index, header_of(model), model.vocab, shard)
+
+
+def compute_all(index: FolderIndex, model: Model) -> KeyFiles:
+    return compute(index, model, planned(index, model))
+
+
+def test_what_is_added_corrected_and_deleted_is_known_and_replaced(
+    place: str, model: Model
+) -> None:
+    with with_index(place) as index:
+        first = compute_all(index, model)
+        assert (planned(index, model).positions, planned(index, model).outdated) == (0, 0)
+        index.add([Segment("A new sentence.", "Une phrase nouvelle.")])
+        (old,) = index.get([3])
+        index.edit([3], lambda segment: replace(segment, tgt="Corrigé."))
+        index.delete([5])
+        wanted = planned(index, model)
+        assert wanted.missing["id"].tolist() == [3, len(MEMORY) + 1]
+        assert wanted.outdated == 2
+        second = compute_all(index, model)
+        assert second.positions == first.positions + wanted.positions
+        assert all(second.find(s.src, s.tgt) is not None for s in index.segments())
+        found = KeySearch.open(index, model.states_hash)
+        ids = {place.segment for place in found.places(found.files.records["start"]) if place}
+        assert ids <= {segment.id for segment in index.segments()}
+        assert found.pair_of(old.src, old.tgt) is not None  # it is there, and answers for nobody
+        assert verify(index) == len(MEMORY)
+
+
+def test_shards_are_disjoint_and_join_to_the_whole_and_outlive_a_new_build(
+    place: str, model: Model
+) -> None:
+    with with_index(place) as index:
+        everything = planned(index, model).positions
+        parts = [planned(index, model, (i, 3)) for i in (1, 2, 3)]
+        assert sum(part.positions for part in parts) == everything
+        for i in (1, 3):  # the second machine was lost
+            compute(index, model, parts[i - 1], (i, 3))
+        joined = planned(index, model)
+        assert joined.positions == parts[1].positions
+        files = compute(index, model, joined)
+        assert files.positions == everything
+        assert not (files.folder / PART.format(1, 3)).exists()
+        built(place, MEMORY[::-1])
+        assert planned(index, model).positions == 0
+
+
+@pytest.fixture(scope="module")
+def places(
+    server: Running, model: Model, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, str]]:
+    """MEMORY in a folder and on a server, with all keys."""
+    path = tmp_path_factory.mktemp("both")
+    locations = str(path / "index"), str(server.address("keys-both"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(KEYS, str(path / "keys"))
+        for location in locations:
+            built(location, MEMORY)
+            with with_index(location) as index:
+                for layout in LAYOUTS:
+                    compute(index, model, plan(index, header_of(model, layout), model.vocab))
+        yield locations
+
+
+def test_both_places_have_the_same_bytes(places: tuple[str, str], model: Model) -> None:
+    contents = list[dict[str, bytes]]()
+    for location in places:
+        with with_index(location) as index:
+            folders = [keys_dir(index.folder, model.states_hash, layout) for layout in LAYOUTS]
+        files = [path for folder in folders for path in folder.iterdir() if path.is_file()]
+        contents.append({f"{path.parent.name}/{path.name}": path.read_bytes() for path in files})
+    assert contents[0] == contents[1] and len(contents[0]) > 6
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        TranslationOptions(mode="nearest"),
+        TranslationOptions(mode="copy", neighbours=4),
+        TranslationOptions(mode="knn", neighbours=4, knn_weight=0.4),
+    ],
+    ids=lambda options: options.mode,
+)
+def test_both_places_give_the_same_translations(
+    places: tuple[str, str], folder: Path, options: TranslationOptions
+) -> None:
+    options = replace(options, cache=0, threads=1, verbatim=0)
+    here, there = (
+        Translator.load(folder, [location], options).translate(DOCUMENT, True)
+        for location in places
+    )
+    assert [(t.tgt, t.score, t.tokens) for t in here] == [(t.tgt, t.score, t.tokens) for t in there]
+    assert [[m.segment for m in t.matches] for t in here] == [
+        [m.segment for m in t.matches] for t in there
+    ]
+
+
+def test_keys_of_a_server_that_nobody_has_computed_are_named(
+    server: Running, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    location = str(server.address("keys-none"))
+    built(location, MEMORY[:5])
+    document = tmp_path / "a.txt"
+    document.write_text("Repealed.\n")
+    options = ["translate", "--model", str(folder), "--memory", location, "--neighbours", "2"]
+    assert run([*options, "--mode", "copy", str(document)]) == 1
+    err = capsys.readouterr().err
+    assert "has no keys" in err and "tmnmt keys" in err and err.count("\n") == 1
+
+
+def test_the_folder_of_a_server_is_named_by_its_hosts_in_any_order_and_its_name(
+    tmp_path: Path,
+) -> None:
+    environment = {KEYS: str(tmp_path)}
+    one, other = (
+        local_folder(ElasticAddress(hosts, "law"), environment)
+        for hosts in (("http://a:9200", "http://b:9200"), ("http://b:9200", "http://a:9200"))
+    )
+    assert one == other and one is not None and one.parent == tmp_path
+    assert one.name.startswith("law-")
+    assert local_folder(ElasticAddress(("http://a:9200",), "law"), environment) != one
+    with pytest.raises(UsageError, match="path from the root"):
+        local_folder(ElasticAddress(("http://a:9200",), "law"), {KEYS: "here"})
