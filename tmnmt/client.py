@@ -79,6 +79,7 @@ class Client:
         memories: Sequence[str] | None = None,
         terms: Sequence[str] | None = None,
         terms_mode: str = "soft",
+        terms_domain: str = "",
         options: Mapping[str, Any] | None = None,
         timeout: float = 90.0,
     ) -> None:
@@ -90,6 +91,8 @@ class Client:
         memories: the names of the memories that are read; None reads all that the key sees.
         terms: the names of the lists of terms that are kept to; None takes all that the key sees.
         terms_mode: "soft" makes terms likelier, "hard" puts them into every translation.
+        terms_domain: what the texts are about, such as "finance". Of a term of several meanings the
+        one is taken whose context or note names it; "" leaves this to the texts.
         options: options of translations by their names, such as `beam`; the server says which it
         takes.
         timeout: the seconds that a request waits for an answer.
@@ -105,6 +108,7 @@ class Client:
         self._languages = {name: code for name, code in languages.items() if code}
         self._parameters: dict[str, Any] = {
             "terms_mode": terms_mode,
+            "terms_domain": terms_domain,
             "options": dict(options or {}),
         }
         self._parameters |= {"memories": list(memories)} if memories is not None else {}
@@ -289,6 +293,7 @@ class Client:
         parameters = {
             **self._languages,
             "terms_mode": self._parameters["terms_mode"],
+            "terms_domain": self._parameters["terms_domain"],
             "overwrite": overwrite,
             "own_translations": own_translations,
         }

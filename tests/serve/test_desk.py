@@ -885,16 +885,20 @@ def test_texts_go_to_the_server_as_they_are_shown(desk: Desk) -> None:
 
 
 def test_memories_and_terms_are_chosen(browser: Browser, folder: Path) -> None:
-    (folder / "desk.csv").write_text("source,target\nvoid,nul\n", encoding="utf-8")
+    (folder / "desk.csv").write_text(
+        "source,target,context\nvoid,nul,law\nvoid,vide,space\n", encoding="utf-8"
+    )
     with tiny_server(folder, ("law=law",), ("mine=mine",), terms=("desk=desk.csv",)) as server:
         desk = Desk(browser, server)
         assert desk.texts("#terms label") == [" desk 1 term"]
         assert desk.texts("#memories label") == [" law 6 segments", " mine 0 segments"]
         desk.run("document.querySelector('#memories input').click()")
         desk.run("document.getElementById('write').value = 'mine'")
+        desk.run("document.getElementById('domain').value = 'law'")
         desk.paste("All is void.")
         given = server.get(f"/v1/sessions/{desk.session}")
         assert (given["memories"], given["terms"]) == (["mine"], ["desk"])
+        assert given["terms_domain"] == "law"
         assert given["write_to"] == "mine" and browser.problems == []
 
 

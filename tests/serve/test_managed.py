@@ -494,6 +494,39 @@ def test_the_terms_of_a_text_are_found_in_the_lists_and_the_session(with_terms: 
     assert with_terms.ask("POST", "/v1/sessions/none/terms/find", {"text": text}).status == 404
 
 
+def test_a_domain_chooses_the_meanings_of_terms(folder: Path, beside: str) -> None:
+    """Of a request and of a session, which keeps it when a term of its own leaves nothing to
+    choose; a domain that no meaning has is refused at the beginning."""
+    rows = "State,Zustand,physics\nState,Staat,politics\nCommission,Gebühr,money\n"
+    rows += "Commission,Behörde,office\n"
+    (folder / "meanings.csv").write_text(f"source,target,context\n{rows}", encoding="utf-8")
+    lists = ("meanings=meanings.csv",)
+    with tiny_server(folder, ("law=law",), terms=lists, sessions=beside) as server:
+        for domain, target in (("politics", "Staat"), (" physics ", "Zustand")):
+            assert target in said(server, terms_domain=domain)
+        begun = done(server, "/v1/sessions", terms_mode="hard", terms_domain="politics")
+        path = f"/v1/sessions/{begun['id']}"
+        assert server.get(path)["terms_domain"] == "politics"
+
+        def text() -> str:
+            return str(done(server, f"{path}/translate", texts=[TEXT])["translations"][0]["text"])
+
+        assert "Staat" in text()
+        (hit,) = done(server, f"{path}/terms/find", text="The State.")["terms"]
+        assert hit["targets"] == ["Staat"]
+        done(server, f"{path}/terms", source="State", target="Kanton")
+        assert "Kanton" in text()
+        wrong: list[tuple[dict[str, Any], str]] = [
+            ({"terms_domain": "politcs"}, "politcs"),
+            ({"terms_domain": "politics", "terms": []}, "there are none"),
+            ({"terms_domain": "x" * 201}, "200 characters"),
+        ]
+        for fields, problem in wrong:
+            for route, more in (("translate", {"texts": [TEXT]}), ("sessions", {})):
+                reply = server.ask("POST", f"/v1/{route}", {**fields, **more})
+                assert reply.status == 400 and problem in reply.json["error"]["message"]
+
+
 def test_a_session_keeps_to_a_glossary_as_it_is_now(with_terms: Server) -> None:
     entries = [{"source": "Commission", "target": "Behörde"}]
     pair: dict[str, Any] = {"name": "mine", "source": "en", "target": "fr", "entries": entries}

@@ -358,6 +358,7 @@ class SessionRecord(TypedDict):
     memories: list[str]
     write_to: str | None
     terms: list[str]
+    terms_domain: Annotated[str, "What chooses between meanings of terms; empty: nothing."]
     confirmed: int
 
 
@@ -551,6 +552,7 @@ class DeskSession(TypedDict):
     memories: list[str]
     write_to: str | None
     terms: list[str]
+    terms_domain: Annotated[str, "What chooses between meanings of terms; empty: nothing."]
 
 
 class WordCounts(TypedDict):

@@ -26,6 +26,7 @@ from tmnmt.serve.api_resources import (
     SOURCE,
     TARGET,
     TERMS,
+    TERMS_DOMAIN,
     TERMS_MODE,
     WRITE_TO,
 )
@@ -66,6 +67,7 @@ BEGIN = (
     FORMAT,
     MEMORIES,
     TERMS,
+    TERMS_DOMAIN,
     TERMS_MODE,
     WRITE_TO,
     Field("project", "text", "A name that documents share.", default=""),
@@ -235,6 +237,7 @@ async def begin(service: Service, call: ApiRequest) -> Any:
         service.destination(model, caller, fields["write_to"]),
         fields["terms"],
         fields["terms_mode"] == "hard",
+        terms_domain=fields["terms_domain"],
     )
     id, name = secrets.token_urlsafe(16), clean_name(fields["name"])
     setup = replace(setup, name=name, began=time.time(), document=id)

@@ -56,6 +56,13 @@ WRITE_TO = Field(
     "given, the first of the languages that is written to, where the key may write.",
 )
 TERMS_MODE = Field("terms_mode", "text", "soft, or hard.", "soft", choices=("soft", "hard"))
+TERMS_DOMAIN = Field(
+    "terms_domain",
+    "text",
+    "What the texts are about: of a term of several meanings the one whose context or note names "
+    "it is taken.",
+    "",
+)
 SRC = Field("src", "text", "The source text.", required=True)
 TGT = Field("tgt", "text", "Its translation.", required=True)
 PAIR = (SRC, TGT, Field("document", "text", "Where it is from.", default=""))
@@ -97,6 +104,7 @@ DOCUMENT = (
         distinct=True,
     ),
     TERMS_MODE,
+    TERMS_DOMAIN,
     _OVERWRITE,
     _OWN_TRANSLATIONS,
 )
@@ -211,6 +219,7 @@ async def document_through(service: Service, call: ApiRequest) -> Any:
         fields["memories"],
         fields["terms"],
         fields["terms_mode"] == "hard",
+        fields["terms_domain"],
         overwrite=fields["overwrite"],
         own_translations=fields["own_translations"],
     )

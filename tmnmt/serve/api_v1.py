@@ -33,6 +33,7 @@ from tmnmt.serve.api_resources import (
     SRC,
     TARGET,
     TERMS,
+    TERMS_DOMAIN,
     TERMS_MODE,
     TGT,
     WRITE_TO,
@@ -90,6 +91,7 @@ TRANSLATE = (
     _EXPLAIN,
     MEMORIES,
     TERMS,
+    TERMS_DOMAIN,
     TERMS_MODE,
     _OPTIONS,
     Field(
@@ -106,6 +108,7 @@ BEGIN = (
     MEMORIES,
     WRITE_TO,
     TERMS,
+    TERMS_DOMAIN,
     TERMS_MODE,
     _OPTIONS,
     Field("name", "text", "What the document is called, for lists of sessions.", default=""),
@@ -250,6 +253,7 @@ def request_of(values: Mapping[str, Any], table: Sequence[Field] = TRANSLATE) ->
         tuple(fields["terms"]) if fields["terms"] is not None else None,
         fields["terms_mode"] == "hard",
         fields["model"],
+        fields["terms_domain"],
     )
 
 
@@ -434,6 +438,7 @@ async def begin(service: Service, call: ApiRequest) -> Any:
         fields["terms"],
         fields["terms_mode"] == "hard",
         fields["options"],
+        fields["terms_domain"],
     )
     setup = replace(setup, name=clean_name(fields["name"]), began=time.time())
     background = await service.in_thread(lambda: _background(service, fields))
@@ -626,9 +631,10 @@ async def find_session_terms(service: Service, call: ApiRequest) -> Any:
 
     def find() -> tuple[list[TermPlace], set[str]]:
         entries = service.terms.session_entries(open_session.id, call.caller)
-        names = service.terms.in_session(open_session.id, open_session.setup.terms, call.caller)
+        setup = open_session.setup
+        names = service.terms.in_session(open_session.id, setup.terms, call.caller)
         places = service.terms.find(
-            fields["text"], open_session.model.languages, names, call.caller
+            fields["text"], open_session.model.languages, names, call.caller, setup.terms_domain
         )
         return places, {source.casefold() for source, _ in entries}
 

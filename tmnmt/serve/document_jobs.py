@@ -46,6 +46,7 @@ class DocumentRequest:
     memories: Sequence[str] | None = None
     terms: Sequence[str] | None = None
     hard_terms: bool = False
+    terms_domain: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     overwrite: Overwrite = "nothing"
     own_translations: OwnTranslations = Output.own_translations
@@ -64,7 +65,14 @@ async def start_document(
     Raises Refused for languages, memories or terms that are not there, and for too many jobs."""
     model = service.model(request.source, request.target, request.model)
     setup = service.resolve_setup(
-        model, caller, request.memories, None, request.terms, request.hard_terms, request.options
+        model,
+        caller,
+        request.memories,
+        None,
+        request.terms,
+        request.hard_terms,
+        request.options,
+        request.terms_domain,
     )
     work = document_work(request, model, await service.in_turn(model, caller, setup))
     subject = {"model": model.name}

@@ -115,6 +115,7 @@ class Request:
     terms: tuple[str, ...] | None = None
     hard_terms: bool = False
     model: str = ""
+    terms_domain: str = ""
 
 
 @dataclass(frozen=True)
@@ -343,6 +344,7 @@ class Service:
             request.terms,
             request.hard_terms,
             request.options,
+            request.terms_domain,
         )
         session = await self._idle(model, caller, setup)
         return Answer(model, await self._translated(model, session, request, caller.tenant))
@@ -505,6 +507,7 @@ class Service:
     ) -> OpenSession:
         """A session of one document. For a thread. `background`: what is confirmed in the document
         already. Raises Refused."""
+        self._check_domain(model, caller, setup)
         view, _ = self._view(model, caller, setup)
         session = session_with(view, setup.name, background)
         return self.sessions.begin(caller, model, setup, session, background, self.holdings)
@@ -564,7 +567,9 @@ class Service:
         if not model.translates or self.terms.are_served(names):
             return False
         is_hard = setup.terms_mode == "hard"
-        terms = self.terms.ready(model.translator, model.languages, names, caller, is_hard)
+        terms = self.terms.ready(
+            model.translator, model.languages, names, caller, is_hard, setup.terms_domain
+        )
         return open_session.session.pipeline.extensions.get("terms") is not terms
 
     def destination(self, model: Model, caller: Caller, name: str | None) -> str | None:
@@ -586,6 +591,7 @@ class Service:
         terms: Sequence[str] | None = None,
         hard_terms: bool = False,
         options: Mapping[str, Any] | None = None,
+        terms_domain: str = "",
     ) -> SessionSetup:
         """What a translation goes by, by names; where none are given, all that the caller sees.
         Raises Refused for what is not there."""
@@ -602,14 +608,27 @@ class Service:
         lists = self.terms.names(caller, languages) if terms is None else terms
         mode = "hard" if hard_terms else "soft"
         return SessionSetup(
-            tuple(memory_names), destination, tuple(lists), mode, dict(options or {})
+            tuple(memory_names),
+            destination,
+            tuple(lists),
+            mode,
+            terms_domain.strip(),
+            dict(options or {}),
         )
 
     async def _idle(self, model: Model, caller: Caller, setup: SessionSetup) -> Session:
-        """The session of `_view`; in a thread where it has a glossary, which is read anew."""
-        if self.terms.are_served(setup.terms):
+        """The session of `_view`; in a thread where it has a glossary, which is read anew. Raises
+        Refused for a domain that no term has."""
+
+        def idle() -> Session:
+            self._check_domain(model, caller, setup)
             return self._view(model, caller, setup)[1]
-        return await self.write(lambda: self._view(model, caller, setup)[1])
+
+        return idle() if self.terms.are_served(setup.terms) else await self.write(idle)
+
+    def _check_domain(self, model: Model, caller: Caller, setup: SessionSetup) -> None:
+        """Checks the domain of what begins; that of a session stays when its lists change."""
+        self.terms.check_domain(model.languages, setup.terms, caller, setup.terms_domain)
 
     def _view(
         self, model: Model, caller: Caller, setup: SessionSetup
@@ -623,7 +642,12 @@ class Service:
             return pair, Session(pair)
         settings = settings_of(model.translator, setup.options)
         terms = self.terms.ready(
-            model.translator, model.languages, setup.terms, caller, setup.terms_mode == "hard"
+            model.translator,
+            model.languages,
+            setup.terms,
+            caller,
+            setup.terms_mode == "hard",
+            setup.terms_domain,
         )
         # the list itself is in the key, so that it stays as long as the view
         key = model.name, setup.memories, settings, setup.write_to, terms

@@ -40,14 +40,16 @@ TURNS = 64  # locks for requests of the same name
 @dataclass(frozen=True)
 class SessionSetup:
     """What a session was begun with, by names. `write_to`: the memory that confirmed pairs are
-    added to; `terms`: the lists that are kept to; `options`: of its translations; `name`: of the
-    document, as the client calls it; `began`: in seconds since 1970; `document`: the id of the
-    document of the server whose session it is. Such a session lasts as long as the document."""
+    added to; `terms`: the lists that are kept to; `terms_domain`: what chooses between the
+    meanings of their terms; `options`: of its translations; `name`: of the document, as the client
+    calls it; `began`: in seconds since 1970; `document`: the id of the document of the server whose
+    session it is. Such a session lasts as long as the document."""
 
     memories: tuple[str, ...]
     write_to: str | None = None
     terms: tuple[str, ...] = ()
     terms_mode: str = "soft"
+    terms_domain: str = ""
     options: dict[str, Any] = field(default_factory=dict)
     name: str = ""
     began: float = 0.0
@@ -78,6 +80,7 @@ class OpenSession:
             "memories": list(self.setup.memories),
             "write_to": self.setup.write_to,
             "terms": list(self.setup.terms),
+            "terms_domain": self.setup.terms_domain,
         }
 
 

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tmnmt.errors import FormatError, UsageError
-from tmnmt.serve.fields import ENTRIES
+from tmnmt.serve.fields import ENTRIES, MOST_NAME
 from tmnmt.serve.http_error import Refused, unknown, wrong
 from tmnmt.serve.keys import NAME, NAMES, Caller
 from tmnmt.serve.languages import Language, distance, language
 from tmnmt.serve.storage.records import Dictionary, Entries, Glossary
 from tmnmt.terms.find import Finder, TermPlace
+from tmnmt.terms.homonyms import in_domain
 from tmnmt.terms.reading import read_terms
 from tmnmt.terms.term import Term, form, merged
 
@@ -88,11 +89,13 @@ def _serves(served: Pair, requested: Pair) -> bool:
 
 @dataclass
 class _TermSet:
-    """Lists that are used together: what finds their terms, how many terms there are, and the set
-    made ready for models, by the model's hash and whether a given form must come."""
+    """Lists that are used together: what finds their terms, how many terms there are, what is wrong
+    with the domain that chooses their meanings, and the set made ready for models, by the model's
+    hash and whether a given form must come."""
 
     finder: Finder
     size: int
+    problem: str = ""
     ready: dict[tuple[str, bool], TermList] = field(default_factory=dict)
 
 
@@ -131,16 +134,23 @@ class TermLists:
         ]
 
     def ready(
-        self, translator: Translator, pair: Pair, names: Sequence[str], caller: Caller, hard: bool
+        self,
+        translator: Translator,
+        pair: Pair,
+        names: Sequence[str],
+        caller: Caller,
+        hard: bool,
+        domain: str = "",
     ) -> TermList | None:
-        """These lists, and glossaries by their ids, for a translator; None: none is named. Raises
-        Refused for one that is not there, or not for this caller, or is of other languages, and for
-        more than `MOST_TERMS` terms of glossaries."""
+        """These lists, and glossaries by their ids, for a translator; None: none is named. Of a
+        term of several meanings the one counts that belongs to `domain`, where one does. Raises
+        Refused for a list that is not there, or not for this caller, or is of other languages, and
+        for more than `MOST_TERMS` terms of glossaries."""
         if not names:
             return None
         lists = self._lists(names, pair, caller)
         with self._lock:
-            term_set = self._set_of(names, pair, lists)
+            term_set = self._set_of(names, pair, lists, domain)
             key = translator.model_hash, hard
             if key not in term_set.ready:
                 from tmnmt.terms.term_list import TermList
@@ -154,22 +164,44 @@ class TermLists:
                 )
             return term_set.ready[key]
 
-    def find(self, text: str, pair: Pair, names: Sequence[str], caller: Caller) -> list[TermPlace]:
-        """The terms of these lists that stand in a text, in its order (`Finder.find`). No model is
-        needed. Raises Refused as `ready` does."""
+    def check_domain(self, pair: Pair, names: Sequence[str], caller: Caller, domain: str) -> None:
+        """Checks that a domain chooses between meanings of these lists. Raises Refused where they
+        have words of several meanings, and none of a meaning names the domain, for a domain without
+        any list, and as `ready` does."""
+        if not domain:
+            return
+        if len(domain) > MOST_NAME:
+            raise wrong(f"terms_domain may have {MOST_NAME} characters")
+        if not names:
+            raise wrong("terms_domain is of terms, and there are none")
+        lists = self._lists(names, pair, caller)
+        with self._lock:
+            problem = self._set_of(names, pair, lists, domain).problem
+        if problem:
+            raise wrong(f"terms_domain: {problem}")
+
+    def find(
+        self, text: str, pair: Pair, names: Sequence[str], caller: Caller, domain: str = ""
+    ) -> list[TermPlace]:
+        """The terms of these lists that stand in a text, in its order (`Finder.find`), with the
+        meanings that `ready` gives them. No model is needed. Raises Refused as `ready` does."""
         if not names:
             return []
         lists = self._lists(names, pair, caller)
         with self._lock:
-            finder = self._set_of(names, pair, lists).finder
+            finder = self._set_of(names, pair, lists, domain).finder
         return finder.find(text)
 
     def _set_of(
-        self, names: Sequence[str], pair: Pair, lists: Sequence[tuple[str, Sequence[Term]]]
+        self,
+        names: Sequence[str],
+        pair: Pair,
+        lists: Sequence[tuple[str, Sequence[Term]]],
+        domain: str,
     ) -> _TermSet:
         """These lists, made ready now or before. The sets that were made first are forgotten where
         there are too many."""
-        key = pair, tuple(version for version, _ in lists)
+        key = pair, tuple(version for version, _ in lists), domain
         if key not in self._sets:
             size = sum(len(terms) for _, terms in lists)
             while len(self._sets) >= CACHE_SIZE or (
@@ -177,8 +209,13 @@ class TermLists:
                 and sum(term_set.size for term_set in self._sets.values()) + size > MOST_MADE
             ):
                 del self._sets[next(iter(self._sets))]
-            finder = Finder(_joined(names, [terms for _, terms in lists]))
-            self._sets[key] = _TermSet(finder, size)
+            terms, problem = _joined(names, [terms for _, terms in lists]), ""
+            if domain:
+                try:
+                    terms = in_domain(terms, domain, pair[0].code)
+                except UsageError as error:
+                    problem = str(error)
+            self._sets[key] = _TermSet(Finder(terms), size, problem)
         return self._sets[key]
 
     def keeps(self, terms: TermList | None) -> bool:

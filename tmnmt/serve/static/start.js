@@ -173,7 +173,7 @@ async function begin(model, opened, failed) {
 const fields = async (name, content, model) => ({
   name, content: await base64(content), project: $("project").value.trim(), fill: $("fill").value,
   source: model.source, target: model.target, model: model.isModelless ? "" : model.name,
-  memories: ticked("memories"), terms: ticked("terms"), write_to: $("write").value,
+  memories: ticked("memories"), terms: ticked("terms"), terms_domain: ticked("terms").length ? $("domain").value.trim() : "", write_to: $("write").value,
   ...($("sentences").checked ? {} : {sentences: false}),  // ticked: where it is running text
   ...($("plain").checked ? {format: "text"} : {}),
 });
