@@ -125,6 +125,33 @@ def test_what_cannot_be_opened_fails(
     assert "news is not served" in bad(healthy)["keys"].message
 
 
+def test_places_that_cannot_be_are_told_without_numbers_of_the_system(
+    healthy: ServerOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = ("memories", "terms", "keys", "sessions")
+    monkeypatch.setattr(doctor, "CHECKS", {name: doctor.CHECKS[name] for name in chosen})
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    below = str(tmp_path / "file" / "new")
+    broken = replace(
+        healthy,
+        model=(),
+        write_to=(below,),
+        terms=(str(tmp_path / "none.csv"),),
+        keys=tmp_path / "none.toml",
+        sessions=below,
+    )
+    found = list(examine(broken))
+    failed = {finding.check: finding for finding in found if finding.status == "fail"}
+    assert failed.keys() == {*chosen} and all(finding.advice for finding in failed.values())
+    assert "file is a file, not a folder" in failed["memories"].message
+    assert "none.csv" in failed["terms"].message  # of the languages of the memory
+    assert failed["keys"].message == f"{tmp_path / 'none.toml'}: No such file or directory"
+    assert not any(below in finding.message for finding in found if finding.status == "ok")
+    for sessions, reason in ((tmp_path, "is a folder"), (tmp_path / ("a" * 300), "too long")):
+        last = [*examine(replace(broken, sessions=str(sessions)))][-1]
+        assert last.status == "fail" and reason in last.message and "Errno" not in last.message
+
+
 def test_lines_are_for_people_or_json_and_the_exit_code_tells(
     healthy: ServerOptions,
     tmp_path: Path,

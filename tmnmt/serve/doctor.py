@@ -41,6 +41,7 @@ from tmnmt.serve.storage.snapshot import Snapshot
 Status = Literal["ok", "warn", "fail"]
 LITTLE, TOO_LITTLE = 2_000_000_000, 200_000_000  # bytes of a disk that are free
 LEAD = 300.0  # seconds that a file may be newer than the clock
+MEND = "mend what the message names"
 RELEASED = 1_760_000_000  # seconds since 1970: no clock that is right shows less
 
 
@@ -70,11 +71,13 @@ class Installation:
 
     options: what a server is told.
     languages: the pairs of languages of the models that can be loaded.
-    states: the hashes to which the pair keys of these models are bound."""
+    states: the hashes to which the pair keys of these models are bound.
+    memory_languages: the pairs of languages of the indexes that can be opened."""
 
     options: ServerOptions
     languages: dict[str, tuple[str, str]]
     states: set[str]
+    memory_languages: list[tuple[str, str]]
 
 
 Result = tuple[Status, str, str]
@@ -85,13 +88,21 @@ def examine(options: ServerOptions) -> Iterator[Finding]:
     """Finds out what is wrong. Each finding comes as soon as it is there.
 
     options: what a server is told."""
-    installation = Installation(options, {}, set())
+    installation = Installation(options, {}, set(), [])
     for name, check in CHECKS.items():
         try:
             for finding in check(installation):
                 yield Finding(name, *finding)
-        except (TmnmtError, OSError) as error:
-            yield Finding(name, "fail", str(error), "mend what the message names")
+        except TmnmtError as error:
+            yield Finding(name, "fail", str(error), MEND)
+        except OSError as error:
+            yield Finding(name, "fail", _reason(error), MEND)
+
+
+def _reason(error: OSError) -> str:
+    """What the system says, without its number."""
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}" if error.filename else reason
 
 
 def _python(_: Installation) -> Iterator[Result]:
@@ -182,8 +193,9 @@ def _memories(installation: Installation) -> Iterator[Result]:
 
 def _memory(place: Place, installation: Installation, is_written: bool) -> Iterator[Result]:
     folder = local_path(place.place)
-    if is_written and folder is not None and (error := _unwritable(folder)):
-        yield "fail", f"{folder}: cannot be written to", error
+    if is_written and folder is not None and (problem := _unwritable(folder)):
+        yield "fail", *problem
+        return
     if is_written and is_absent(place.place):
         yield "ok", f"{place.place}: is made at the start", ""
         return
@@ -197,6 +209,7 @@ def _memory(place: Place, installation: Installation, is_written: bool) -> Itera
     except TmnmtError as error:
         yield "fail", str(error), "restore it, or build it again with tmnmt build-index"
         return
+    installation.memory_languages.append(pair)
     text = f"{place.place}: {pair[0]}-{pair[1]}, {count}"
     if installation.languages and not _serves(pair, installation.languages.values()):
         yield "warn", f"{text}; no model has its languages", "name a model of its languages"
@@ -214,12 +227,26 @@ def _serves(pair: tuple[str, str], served: Iterable[tuple[str, str]]) -> bool:
     )
 
 
-def _unwritable(folder: Path) -> str:
-    """What to do where nobody can write to a folder, or make it; "" where one can."""
-    existing = next(path for path in (folder, *folder.resolve().parents) if path.exists())
-    if os.access(existing, os.W_OK | os.X_OK):
-        return ""
-    return f"let the user of the server write to {existing}: chown or chmod"
+def _unwritable(folder: Path) -> tuple[str, str] | None:
+    """What keeps the server from writing to a folder, or from making it, and what to do; None where
+    nothing does. A file that is tried there has no name."""
+    existing = _existing(folder)
+    if not existing.is_dir():
+        which = "" if existing == folder else f"{existing} "
+        return f"{folder}: {which}is a file, not a folder", "name another place"
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            return None
+    except OSError as error:
+        advice = f"let the user of the server write to {existing}, or name another place"
+        return f"{folder}: cannot be written to: {error.strerror}", advice
+
+
+def _existing(place: Path) -> Path:
+    """The place itself, or the folder above it that is there. Raises OSError for a name that no
+    system takes."""
+    place.exists()
+    return next(path for path in (place, *place.resolve().parents) if path.exists())
 
 
 def _pair_keys(installation: Installation) -> Iterator[Result]:
@@ -242,9 +269,14 @@ def _pair_keys(installation: Installation) -> Iterator[Result]:
 def _terms(installation: Installation) -> Iterator[Result]:
     from tmnmt.serve.terms import open_terms
 
-    pairs = [*installation.languages.values()]
-    lists = open_terms(installation.options.terms, pairs) if pairs else []
-    for entry in lists:
+    names = installation.options.terms
+    pairs = [*installation.languages.values()] or installation.memory_languages
+    if not names:
+        yield "ok", "no lists of terms are named", ""
+    elif not pairs:
+        text = "the lists are not read: no model and no memory says of which languages"
+        yield "warn", text, "mend the models and memories, then look again"
+    for entry in open_terms(names, pairs) if pairs else ():
         count = sum(len(terms) for terms in entry.terms.values())
         yield "ok", f"{entry.name}: {quantity(count, 'term')}", ""
 
@@ -275,16 +307,18 @@ def _sessions(installation: Installation) -> Iterator[Result]:
         with closing(open_storage(place)):
             yield "ok", f"{place}: answers", ""
         return
-    if error := _unwritable(place.parent):
-        yield "fail", f"{place}: cannot be written to", error
+    if problem := _unwritable(place.parent):
+        yield "fail", *problem
+    elif place.is_dir():
+        yield "fail", f"{place}: is a folder, not a file", "name a file for the sessions"
     elif not place.exists():
         yield "ok", f"{place}: is made at the start", ""
     else:
         with closing(Snapshot(place)) as sessions:
-            problem = sessions.damage()
-        status: Status = "fail" if problem else "ok"
-        advice = "stop the server, and restore the file from a backup" if problem else ""
-        yield status, f"{place}: {problem or 'is whole'}", advice
+            damage = sessions.damage()
+        status: Status = "fail" if damage else "ok"
+        advice = "stop the server, and restore the file from a backup" if damage else ""
+        yield status, f"{place}: {damage or 'is whole'}", advice
 
 
 def _certificate(installation: Installation) -> Iterator[Result]:
@@ -319,7 +353,7 @@ def _disk(installation: Installation) -> Iterator[Result]:
     places += [sessions] if isinstance(sessions, Path) else []
     devices = set[int]()
     for place in [*places, Path(tempfile.gettempdir())]:
-        existing = next(path for path in (place, *place.resolve().parents) if path.exists())
+        existing = _existing(place)
         device = existing.stat().st_dev
         if device in devices:
             continue
