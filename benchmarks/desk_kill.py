@@ -14,16 +14,15 @@ from __future__ import annotations
 import argparse
 import base64
 import http.client
-import json
-import os
 import random
-import signal
 import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from killed_server import Forked, ask
 
 PEOPLE, SOURCES, TIMES = 3, 4, 3
 LATEST = 10**9  # a version that is never older
@@ -40,46 +39,12 @@ class Person:
     acknowledged: int = 0
 
 
-class Server:
-    """A process that was forked."""
+def started(folder: Path, sessions: str, writes: bool) -> Forked:
+    """A server of the memories in a folder."""
+    from tmnmt.serve.running import service_of
 
-    def __init__(self, folder: Path, sessions: str, writes: bool) -> None:
-        from tmnmt.serve.running import listening, run, service_of
-
-        socket_ = listening("127.0.0.1", 0)
-        self.port = socket_.getsockname()[1]
-        reading, writing = os.pipe()
-        self.pid = os.fork()
-        if not self.pid:
-            try:
-                own = [f"own={folder / 'own'}"] if writes else []
-                service = service_of([], [f"law={folder / 'law'}"], own, sessions=sessions)
-                run(service, [socket_], lambda: print(end="", flush=os.write(writing, b"!") < 0))
-            finally:
-                os._exit(1)
-        os.close(writing)
-        socket_.close()
-        if os.read(reading, 1) != b"!":
-            raise SystemExit("the server did not start")
-        os.close(reading)
-
-    def kill(self) -> None:
-        os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
-
-
-def ask(port: int, method: str, path: str, body: Any = None) -> Any:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    try:
-        content = None if body is None else json.dumps(body)
-        connection.request(method, path, content, {"Content-Type": "application/json"})
-        reply = connection.getresponse()
-        answer = json.loads(reply.read())
-    finally:
-        connection.close()
-    if reply.status != 200 and answer["error"]["code"] != "nothing_confirmed":
-        raise SystemExit(f"refused: {method} {path} {reply.status} {answer}")
-    return answer
+    own = [f"own={folder / 'own'}"] if writes else []
+    return Forked(lambda: service_of([], [f"law={folder / 'law'}"], own, sessions=sessions))
 
 
 def chosen(person: Person, draw: random.Random) -> tuple[str, str, dict[str, Any]]:
@@ -111,7 +76,7 @@ def work(port: int, desk: str, person: Person, draw: random.Random) -> None:
         person.request = person.request or chosen(person, draw)
         method, path, body = person.request
         try:
-            answer = ask(port, method, desk + path, body)
+            answer = ask(port, method, desk + path, body, expected=("nothing_confirmed",))
         except (OSError, http.client.HTTPException, ValueError):
             return
         learn(person, answer)
@@ -179,7 +144,7 @@ def main() -> None:
         build(folder / "law", [Segment("It was there.", "Il y était.")], "en", "fr")
         sessions = given.sessions or str(folder / "sessions.db")
         for _ in range(given.rounds + 1):
-            servers = [Server(folder, sessions, writes) for _ in range(given.servers)]
+            servers = [started(folder, sessions, writes) for _ in range(given.servers)]
             ports, threads = [server.port for server in servers], list[threading.Thread]()
             try:
                 if desk:

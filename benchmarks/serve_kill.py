@@ -17,10 +17,7 @@ from __future__ import annotations
 
 import argparse
 import http.client
-import json
-import os
 import random
-import signal
 import tempfile
 import threading
 import time
@@ -28,8 +25,9 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from killed_server import Forked, ask
 from serve_load import Server
 
 SESSIONS = 4  # the first half of them writes to the memory
@@ -67,19 +65,6 @@ class Document:
         return [self.pairs, [*others, Pair(*request)]]
 
 
-def ask(port: int, path: str, body: Any) -> Any:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    try:
-        connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
-        reply = connection.getresponse()
-        answer = json.loads(reply.read())
-        if reply.status != 200:
-            raise SystemExit(f"refused: {reply.status} {answer}")
-        return answer
-    finally:
-        connection.close()
-
-
 def work(port: int, session: str, document: Document, draw: random.Random) -> None:
     """Confirms and takes back until the server is gone."""
     while True:
@@ -91,7 +76,7 @@ def work(port: int, session: str, document: Document, draw: random.Random) -> No
         body = {"src": pair.source, "tgt": f"Avis {name}", "segment": segment}
         body = {} if is_undo else body
         try:
-            ask(port, f"/v1/sessions/{session}/{'undo' if is_undo else 'confirm'}", body)
+            ask(port, "POST", f"/v1/sessions/{session}/{'undo' if is_undo else 'confirm'}", body)
         except (OSError, http.client.HTTPException, ValueError):
             return
         document.pairs = document.states()[1]
@@ -125,36 +110,8 @@ def check(folder: Path, sessions: str, documents: Mapping[str, Document]) -> int
     return carried_out
 
 
-class Forked:
-    """As `Server`, of a process that has imported all modules."""
-
-    def __init__(self, model: Path, folder: Path, sessions: str) -> None:
-        from tmnmt.serve.running import listening, run, service_of
-
-        socket_ = listening("127.0.0.1", 0)
-        self.port = socket_.getsockname()[1]
-        reading, writing = os.pipe()
-        self.pid = os.fork()
-        if not self.pid:
-            try:
-                own = [f"own={folder / 'own'}"]
-                service = service_of([model], [], own, threads=1, sessions=sessions)
-                run(service, [socket_], lambda: void(os.write(writing, b"!")))
-            finally:
-                os._exit(1)
-        os.close(writing)
-        socket_.close()
-        if os.read(reading, 1) != b"!":
-            raise SystemExit("the server did not start")
-        os.close(reading)
-
-    def kill(self) -> None:
-        os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
-
-
-class Started(Forked):
-    """A process of its own."""
+class Started:
+    """A process of its own, which is killed."""
 
     def __init__(self, model: Path, folder: Path, sessions: str) -> None:
         self._server = Server(model, folder, ["--threads", "1", "--sessions", sessions])
@@ -165,8 +122,12 @@ class Started(Forked):
         self._server.process.wait()
 
 
-def void(value: object) -> None:
-    """Nothing is done with the value."""
+def forked(model: Path, folder: Path, sessions: str) -> Forked:
+    """As `Started`, of a process that has imported all modules."""
+    from tmnmt.serve.running import service_of
+
+    own = [f"own={folder / 'own'}"]
+    return Forked(lambda: service_of([model], [], own, threads=1, sessions=sessions))
 
 
 def main() -> None:
@@ -179,18 +140,18 @@ def main() -> None:
     parser.add_argument("--forked", action="store_true")
     given = parser.parse_args()
     draw, start, documents = random.Random(given.seed), time.monotonic(), dict[str, Document]()
-    carried_out, kind = 0, Forked if given.forked else Started
+    carried_out, start_server = 0, forked if given.forked else Started
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         sessions = given.sessions or str(folder / "sessions.db")
         for number in range(given.rounds + 1):
-            server = kind(given.model, folder, sessions)
+            server = start_server(given.model, folder, sessions)
             carried_out += check(folder, sessions, documents)  # what the start has mended
             if number % 10 == 0 or number == given.rounds:
                 tell(number, documents, carried_out)
             while len(documents) < SESSIONS:
                 to = "own" if len(documents) < SESSIONS // 2 else ""
-                id = ask(server.port, "/v1/sessions", {"write_to": to})["id"]
+                id = ask(server.port, "POST", "/v1/sessions", {"write_to": to})["id"]
                 documents[id] = Document()
             threads = [
                 threading.Thread(
