@@ -41,6 +41,19 @@ def counterparts(
     return pairs.found
 
 
+def equals(new: Sequence[str], former: Sequence[str]) -> list[int | None]:
+    """For every part of a new version the number of one in the former version that says the same;
+    None where there is none, or others have taken it.
+
+    new: what the parts say.
+    former: what the parts of the former version say."""
+    pairs = _Pairs(new, former)
+    pairs.add_unique()
+    pairs.add_adjacent()
+    pairs.add_equal()
+    return pairs.found
+
+
 class _Pairs:
     """Pairs of new and former parts, each part in one at most."""
 

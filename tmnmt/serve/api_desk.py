@@ -32,7 +32,7 @@ from tmnmt.serve.api_resources import (
 )
 from tmnmt.serve.api_workbench import CONTENT, FILE_NAME, FORMAT, LARGE, SENTENCES
 from tmnmt.serve.confirming import draft_checks
-from tmnmt.serve.documents import Upload, filled_with
+from tmnmt.serve.documents import Upload, filled_with, key_of
 from tmnmt.serve.fields import MOST_NAME, Field, read
 from tmnmt.serve.http_error import Refused, unknown, wrong
 from tmnmt.serve.keys import Caller
@@ -676,8 +676,8 @@ async def file(service: Service, call: ApiRequest) -> Any:
         if fields["issues"] == "refuse":
             _check_issues(records, fields["drafts"])
         targets = [_target(segment, fields["drafts"]) for segment in records]
-        upload = _upload(service, document)
-        return filled_with(upload, targets, fields["refused"] == "leave")
+        keys = [key_of(s.document, s.id, s.context, s.source) for s in records]
+        return filled_with(_upload(service, document), targets, fields["refused"] == "leave", keys)
 
     content = await service.in_thread(filled)
     return Response(content, media_type="application/octet-stream", headers=SAVED)

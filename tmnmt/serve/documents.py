@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tmnmt.batch.counterparts import equals
 from tmnmt.batch.filling import agree_on_languages
 from tmnmt.codes.record import Text
 from tmnmt.config.options import Format
@@ -38,6 +39,7 @@ from tmnmt.serve.markup import markup
 from tmnmt.serve.tagged import Tags
 
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,16}")
+_GONE = "the file is read otherwise than when it was opened, and has no such segment any more"
 _PACKED = (b"\x1f\x8b", b"\xfd7zXZ\x00")
 
 
@@ -139,7 +141,10 @@ def filled(upload: Upload, targets: Sequence[str]) -> bytes:
 
 
 def filled_with(
-    upload: Upload, targets: Sequence[tuple[str, str]], leaves_refused: bool = False
+    upload: Upload,
+    targets: Sequence[tuple[str, str]],
+    leaves_refused: bool = False,
+    keys: Sequence[str] | None = None,
 ) -> bytes:
     """A file with other targets, and what it says of each.
 
@@ -147,25 +152,53 @@ def filled_with(
     targets: one for every segment, as XML with short tags, and its origin (`tmnmt.files.states`);
     a target "" leaves the segment as it is.
     leaves_refused: whether a segment whose target cannot be there stays as it is.
+    keys: what each segment was when the file was read before, as `key_of` gives it. Where another
+    version of a reader finds other segments, each target goes to the segment with its key. None
+    says that the segments are those of now.
 
     Raises Refused for targets that cannot be there; its details name all of them: {"refused":
     [{"segment", "reason"}]}, where the first segment is number 1."""
     with _open_document(upload) as document:
-        units = [unit for _, unit in document.units()]
-        if len(units) != len(targets):
-            count = quantity(len(units), "segment")
+        entries = document.units()
+        if keys is not None:
+            numbers = equals([_key(*entry) for entry in entries], keys)
+        elif len(entries) == len(targets):
+            numbers = [*range(len(entries))]
+        else:
+            count = quantity(len(entries), "segment")
             raise wrong(f"targets must be one for each of {count}, empty where it stays as it is")
         fillings, refused = list[Filling | None](), list[dict[str, Any]]()
-        for number, (unit, (target, origin)) in enumerate(zip(units, targets, strict=True), 1):
+        for number, (_, unit) in zip(numbers, entries, strict=True):
+            target, origin = targets[number] if number is not None else ("", "")
             try:
                 text = _target(document, unit, target)
             except Refused as refusal:
-                refused.append({"segment": number, "reason": refusal.message})
+                refused.append({"segment": (number or 0) + 1, "reason": refusal.message})
                 text = None
             fillings.append(Filling(text, origin) if text is not None else None)
+        found = set(numbers)
+        refused += [
+            {"segment": number + 1, "reason": _GONE}
+            for number, (target, _) in enumerate(targets)
+            if target.strip() and number not in found
+        ]
         if refused and not leaves_refused:
             raise _refusal(refused)
         return document.filled(fillings)
+
+
+def key_of(document: str, id: str, context: str, source: str) -> str:
+    """By what a segment of a file is found again when another version reads the file.
+
+    document: the name of its document.
+    id: its name in the file.
+    context: what tells it from another one of the same source.
+    source: its source with short tags."""
+    return "\0".join((document, id, context, source))
+
+
+def _key(name: str, unit: Unit) -> str:
+    return key_of(name, unit.id, unit.context, Tags(unit.source, unit.target).source)
 
 
 def tmx(segments: Sequence[Segment], src_lang: str, tgt_lang: str) -> bytes:
