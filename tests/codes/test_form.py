@@ -58,6 +58,8 @@ def token_rows() -> list[dict[str, str]]:
             "/etc/passwd ~/x ./run ..\\x C:\\dir\\a.txt src/main.py notes.txt example.org os.path",
             None,
         ),
+        ("sys.argv[12] my_list[3][4] argv2[1] items[12].name rows[2][k]", None),
+        ("Set items[12] = 3 in this.", ["items[12]"]),
         ("arr[0] a[i] sys.argv[-1] args['name'] os.environ[\"HOME\"] row[0][j] x[max_size]", None),
         ("F1 H2O 0x1F A-12/B UTF-8 km2 4B COVID-19", None),
         ("camelCase iPhone McDonald getName()", None),

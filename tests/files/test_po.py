@@ -313,6 +313,26 @@ def test_flags_say_what_is_a_placeholder(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "parameters"),
+    [
+        ("Found $1 of $2.", ["$1", "$2"]),
+        ("$3: $1 at $2", ["$3", "$1", "$2"]),
+        ("Cannot open '$1' in /home/$1.", ["$1", "$1"]),
+        ("Usage: NAME=$2 or $1/bin or $1.txt", ["$2", "$1", "$1"]),
+        ("It costs $1, or $1.50, or $1 million.", []),
+        ("Pay $1 or $5.", []),
+        ('The "$5" note and $1,000', ["$5"]),
+    ],
+)
+def test_parameters_of_a_shell_are_told_from_prices(
+    tmp_path: Path, text: str, parameters: list[str]
+) -> None:
+    message = text.replace('"', '\\"')
+    (unit,) = units(po(tmp_path, f'msgid "{message}"\nmsgstr ""\n'))
+    assert [code.markup for code in unit.source.codes] == parameters
+
+
 def test_codes_of_other_formats_leave_what_they_cover(tmp_path: Path) -> None:
     file = po(tmp_path, 'msgid "a"\nmsgstr ""\n')
     target = Text("x y", (Code(1, "standalone", "<ph/>", form="tmx", covers=1),))

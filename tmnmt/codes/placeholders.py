@@ -181,6 +181,24 @@ def numbered_parameters(text: str) -> list[Placeholder]:
     return [Placeholder(*place.span(), movable=True) for place in places]
 
 
+_QUOTED_PARAMETER = re.compile(
+    r"(?<=[\"'`=/])\$\d(?![\w,]|\.\d)|(?<![\w$\\])\$\d(?=[/\"'`]|\.[A-Za-z])"
+)
+
+
+def evident_parameters(text: str) -> list[Placeholder]:
+    """Parameters such as $1 in a text that nobody says to have them: from $1 on without a gap and
+    more than one, or in words of a shell, as in "$1" and /home/$1. $1 alone is a price there.
+
+    text: the text."""
+    places = numbered_parameters(text)
+    numbers = {text[place.start : place.end].strip("${}") for place in places}
+    if len(numbers) > 1 and numbers == {str(number + 1) for number in range(len(numbers))}:
+        return places
+    found = _QUOTED_PARAMETER.finditer(text) if "$" in text else ()
+    return [Placeholder(*match.span(), movable=True) for match in found]
+
+
 # what the texts of catalogues have besides
 CATALOGUE_FINDERS = (*ALL_FINDERS, numbered_parameters)
 

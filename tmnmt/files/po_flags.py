@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from tmnmt.codes.placeholders import FINDERS, Finder, by_pattern
+from tmnmt.codes.placeholders import FINDERS, Finder, by_pattern, evident_parameters
 
 _MAX_LENGTH = re.compile(r"max-length:(\d{1,9})")
 _FLAGS, _WIDTH = "[-+ #0'I]{0,6}", r"(?:\*|\d{1,9})?(?:\.(?:\*|\d{0,9}))?"
@@ -71,13 +71,13 @@ _USUAL = tuple(
 
 def finders_of(flags: Iterable[str]) -> list[Finder]:
     """What finds the placeholders of a message. Without a flag of a format these are the usual
-    patterns.
+    patterns, and what is a parameter of a shell by what stands around it.
 
     flags: the flags of the message, such as "c-format"."""
     flags = set(flags)
     finders = [finder for flag in sorted(flags) for finder in _BY_FLAG.get(flag, ())]
     if not finders and not any(flag.startswith("no-") for flag in flags):
-        finders = [*_PRINTF]
+        finders = [*_PRINTF, evident_parameters]
     return [*finders, *_USUAL]
 
 
