@@ -87,6 +87,42 @@ def test_answers_have_the_form_of_what_was_sent() -> None:
         [Message("system", "To French."), Message("user", '```json\n{"a": "One."}\n```')]
     )
     assert prompt.texts == ("One.",) and prompt.answer(["Un."]) == '```json\n{"a": "Un."}\n```'
+
+
+@pytest.mark.parametrize(
+    ("messages", "texts", "answer"),
+    [
+        (
+            [Message("user", 'Translate to French:\n```json\n{"a": "One.", "n": 1}\n```')],
+            ("One.",),
+            '```json\n{"a": "1", "n": 1}\n```',
+        ),
+        (
+            [
+                Message("system", "To French."),
+                Message("user", 'Say:\n\n```JSON\n["a", "b"]\n```\n'),
+            ],
+            ("Say:", "a", "b"),
+            '1\n```JSON\n["2", "3"]\n```\n',
+        ),
+        (
+            [Message("user", "Translate to French:\n```\nOne.\n```")],
+            ("One.",),
+            "1",
+        ),
+        (
+            [Message("system", "To French."), Message("user", '```json\n{"a": }\n```')],
+            ('```json\n{"a": }\n```',),
+            "1",
+        ),
+    ],
+)
+def test_json_in_fences_keeps_its_form(
+    messages: list[Message], texts: tuple[str, ...], answer: str
+) -> None:
+    prompt = parsed(messages)
+    assert prompt.texts == texts
+    assert prompt.answer([str(number + 1) for number in range(len(texts))]) == answer
     # a line that the instruction does not name is text
     assert parsed([Message("system", "To French."), Message("user", "A\n====\nB")]).texts == (
         "A\n====\nB",

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from tmnmt.formats.iso639 import NAMES, short
@@ -39,8 +40,11 @@ _INSTRUCTION = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _LABEL = re.compile(r"(?:text|input|sentence)\s*:\s*(?P<text>.*)", re.IGNORECASE | re.DOTALL)
-_QUOTES = ('"', '"'), ("'", "'"), ("“", "”"), ("«", "»"), ("```", "```")
-_FENCE = re.compile(r"(?P<start>```[a-z]{0,10}\n)(?P<text>.*?)(?P<end>\n?```)", re.DOTALL)
+_QUOTES = ('"', '"'), ("'", "'"), ("“", "”"), ("«", "»")
+_FENCE = re.compile(
+    r"^(?P<start>[ \t]*```[A-Za-z0-9]{0,10}[ \t]*\r?\n)(?P<text>.*?)(?P<end>(?:\r?\n[ \t]*)?```)",
+    re.DOTALL | re.MULTILINE,
+)
 _SEPARATOR = re.compile(r"^[ \t]*([^\w\s]{2,20}[\w -]{0,40}[^\w\s]{2,20})[ \t]*$", re.MULTILINE)
 
 
@@ -143,6 +147,8 @@ def _unquoted(text: str) -> str:
     text = text.strip()
     if label := _LABEL.fullmatch(text):
         text = label["text"].strip()
+    if (fence := _FENCE.fullmatch(text)) and _json(fence["text"]) is None:
+        return fence["text"]
     for first, last in _QUOTES:
         inside = text[len(first) : -len(last)]
         if text.startswith(first) and text.endswith(last) and first not in inside:
@@ -154,13 +160,10 @@ def _texts_of(
     text: str, instruction: str, properties: Sequence[str]
 ) -> tuple[tuple[str, ...], Callable[[Sequence[str]], str]]:
     """The texts of a message, and what writes their translations in its form."""
-    fence = _FENCE.fullmatch(text.strip())
-    value = _json(fence["text"] if fence else text)
-    if value is not None:
-        start, end = (fence["start"], fence["end"]) if fence else ("", "")
-        return tuple(
-            _strings(value)
-        ), lambda texts: start + _written(_filled(value, iter(texts))) + end
+    parts = _with_values(text)
+    if not all(isinstance(part, str) for part in parts):
+        texts = tuple(string for part in parts for string in _strings_of(part))
+        return texts, partial(_joined, parts)
     if properties:
         if len(properties) > 1:
             raise wrong("response_format: the answer to a text is an object with one field")
@@ -168,10 +171,54 @@ def _texts_of(
     separator = next((s[1] for s in _SEPARATOR.finditer(text) if s[1] in instruction), "")
     if not separator:
         return (text,), lambda texts: texts[0]
-    parts = re.split(rf"\n[ \t]*{re.escape(separator)}[ \t]*\n", text)
+    texts = tuple(re.split(rf"\n[ \t]*{re.escape(separator)}[ \t]*\n", text))
     if "rephras" in instruction.lower():  # the source, and the translation that it has
-        return (parts[0],), lambda texts: texts[0]
-    return tuple(parts), f"\n{separator}\n".join
+        return texts[:1], lambda translations: translations[0]
+    return texts, f"\n{separator}\n".join
+
+
+class _Value(NamedTuple):
+    """A value of JSON, with what stands around it."""
+
+    start: str
+    content: Any
+    end: str
+
+
+def _with_values(text: str) -> list[str | _Value]:
+    """A text in parts: values of JSON, which are the whole of it or stand in fences of ```, and
+    what stands between."""
+    whole = _json(text)
+    if whole is not None:
+        return [_Value("", whole, "")]
+    parts, end = list[str | _Value](), 0
+    for fence in _FENCE.finditer(text):
+        value = _json(fence["text"])
+        if value is not None:
+            parts += [text[end : fence.start()], _Value(fence["start"], value, fence["end"])]
+            end = fence.end()
+    return [*parts, text[end:]]
+
+
+def _strings_of(part: str | _Value) -> Iterator[str]:
+    """What of a part is translated."""
+    if isinstance(part, _Value):
+        yield from _strings(part.content)
+    elif part.strip():
+        yield part.strip()
+
+
+def _joined(parts: Sequence[str | _Value], texts: Sequence[str]) -> str:
+    """The parts with the translations of their strings."""
+    remaining = iter(texts)
+    return "".join(
+        part.start + _written(_filled(part.content, remaining)) + part.end
+        if isinstance(part, _Value)
+        else part.replace(part.strip(), next(remaining))
+        if part.strip()
+        else part
+        for part in parts
+    )
 
 
 def _json(text: str) -> Any:
