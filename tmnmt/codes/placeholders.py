@@ -195,8 +195,8 @@ def evident_parameters(text: str) -> list[Placeholder]:
     numbers = {text[place.start : place.end].strip("${}") for place in places}
     if len(numbers) > 1 and numbers == {str(number + 1) for number in range(len(numbers))}:
         return places
-    found = _QUOTED_PARAMETER.finditer(text) if "$" in text else ()
-    return [Placeholder(*match.span(), movable=True) for match in found]
+    matches = _QUOTED_PARAMETER.finditer(text) if "$" in text else ()
+    return [Placeholder(*match.span(), movable=True) for match in matches]
 
 
 # what the texts of catalogues have besides

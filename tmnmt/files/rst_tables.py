@@ -63,16 +63,16 @@ class Cell:
     frame: what is written anew where the cell changes.
     lines: what the cell says.
     top: the line above it, or its first one in a table without frames around its cells.
-    left: the column to the left of it, or its first one.
+    left_edge: the column to the left of it, or its first one.
     bottom: the line below it.
-    right: the column to the right of it."""
+    right_edge: the column to the right of it."""
 
     frame: Frame
     lines: list[Line]
     top: int = 0
-    left: int = 0
+    left_edge: int = 0
     bottom: int = 0
-    right: int = 0
+    right_edge: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -85,21 +85,21 @@ class DrawnTable(Frame):
     header: int = -1
     cells: list[Cell] = field(default_factory=list)
 
-    def add(self, top: int, left: int, bottom: int, right: int, stop: int) -> None:
+    def add(self, top: int, left_edge: int, bottom: int, right_edge: int, stop: int) -> None:
         """A cell by the lines and columns around it; its last column is before `stop`."""
         inside = self.lines[top + self.inner : bottom]
-        lines = [part(line, left + self.inner, stop) for line in inside]
-        self.cells.append(Cell(self, lines, top, left, bottom, right))
+        lines = [part(line, left_edge + self.inner, stop) for line in inside]
+        self.cells.append(Cell(self, lines, top, left_edge, bottom, right_edge))
 
     def edit(self, text: str, changes: Mapping[Cell, Sequence[Change]], wrap: Wrap) -> Edit:
         new = {cell: self._changed(cell, changes.get(cell, ()), wrap) for cell in self.cells}
-        drawn = self._drawn(new)
+        rows = self._draw(new)
         start = self.lines[0].start
         end = self.lines[-1].start + len(self.lines[-1].text)
         newline = "\r\n" if "\r\n" in text[start:end] else "\n"
         second = self.lines[1].start
         indentation = text[text.rfind("\n", 0, second) + 1 : second]
-        return Edit(start, end, f"{newline}{indentation}".join(drawn))
+        return Edit(start, end, f"{newline}{indentation}".join(rows))
 
     def _changed(self, cell: Cell, changes: Sequence[Change], wrap: Wrap) -> list[str]:
         """The lines of a cell with its changes; they are broken where they become too long."""
@@ -111,31 +111,34 @@ class DrawnTable(Frame):
             head, tail = lines[first][0][: start - starts[first]], lines[last][0]
             text = head + new + tail[end - starts[last] :]
             lines[first : last + 1] = [(text, indent)]
-        size = max(longest, cell.right - cell.left - 2 * self.inner)
-        is_first = not self.inner and cell.left == 0  # a line in this column begins a row
+        size = max(longest, cell.right_edge - cell.left_edge - 2 * self.inner)
+        is_first = not self.inner and cell.left_edge == 0  # a line in this column begins a row
         return [
             part
             for line, indent in lines
             for part in ([line] if indent is None or is_first else wrap(line, size, indent))
         ]
 
-    def _drawn(self, new: Mapping[Cell, Sequence[str]]) -> list[str]:
+    def _draw(self, new: Mapping[Cell, Sequence[str]]) -> list[str]:
         """The lines of the table with these texts in its cells."""
-        across, down = list[tuple[int, int, int]](), list[tuple[int, int, int]]()
+        widths, down = list[tuple[int, int, int]](), list[tuple[int, int, int]]()
         for cell, texts in new.items():
             size = max(map(column_count, texts), default=0)
             size += bool(self.inner and texts != [line.text for line in cell.lines])
-            given = cell.right - cell.left - self.inner, cell.bottom - cell.top - self.inner
-            across.append((cell.left, cell.right, size - given[0]))
-            down.append((cell.top, cell.bottom, len(texts) - given[1]))
-        wider, higher = _Stretch(across), _Stretch(down)
+            size_now = (
+                cell.right_edge - cell.left_edge - self.inner,
+                cell.bottom - cell.top - self.inner,
+            )
+            widths.append((cell.left_edge, cell.right_edge, size - size_now[0]))
+            down.append((cell.top, cell.bottom, len(texts) - size_now[1]))
+        wider, higher = _Stretch(widths), _Stretch(down)
         canvas = _Canvas()
         if self.inner:
             self._draw_frames(canvas, wider, higher)
         else:
             self._draw_rules(canvas, wider, higher)
         for cell, texts in new.items():
-            x, y = wider.moved(cell.left), higher.moved(cell.top)
+            x, y = wider.place_of(cell.left_edge), higher.place_of(cell.top)
             for number, text in enumerate(texts):
                 canvas.put(x + self.inner, y + self.inner + number, padded(text))
         return canvas.lines()
@@ -143,14 +146,16 @@ class DrawnTable(Frame):
     def _draw_frames(self, canvas: _Canvas, wider: _Stretch, higher: _Stretch) -> None:
         corners = list[tuple[int, int]]()
         for cell in self.cells:
-            left, right = wider.moved(cell.left), wider.moved(cell.right)
-            top, bottom = higher.moved(cell.top), higher.moved(cell.bottom)
+            left_edge, right_edge = wider.place_of(cell.left_edge), wider.place_of(cell.right_edge)
+            top, bottom = higher.place_of(cell.top), higher.place_of(cell.bottom)
             for line, y in ((cell.top, top), (cell.bottom, bottom)):
-                canvas.put(left, y, ("=" if line == self.header else "-") * (right - left))
+                canvas.put(
+                    left_edge, y, ("=" if line == self.header else "-") * (right_edge - left_edge)
+                )
             for y in range(top, bottom):
-                canvas.put(left, y, "|")
-                canvas.put(right, y, "|")
-            corners += [(x, y) for x in (left, right) for y in (top, bottom)]
+                canvas.put(left_edge, y, "|")
+                canvas.put(right_edge, y, "|")
+            corners += [(x, y) for x in (left_edge, right_edge) for y in (top, bottom)]
         for x, y in corners:
             canvas.put(x, y, "+")
 
@@ -158,8 +163,8 @@ class DrawnTable(Frame):
         for number, line in enumerate(self.lines):
             if _RULE.match(line.text):
                 for run in _RUN.finditer(line.text):
-                    begin, end = wider.moved(run.start()), wider.moved(run.end())
-                    canvas.put(begin, higher.moved(number), run[0][0] * (end - begin))
+                    begin, end = wider.place_of(run.start()), wider.place_of(run.end())
+                    canvas.put(begin, higher.place_of(number), run[0][0] * (end - begin))
 
 
 class _Stretch:
@@ -170,12 +175,12 @@ class _Stretch:
         self._borders = sorted({border for need in needs for border in need[:2]})
         numbers = {border: number for number, border in enumerate(self._borders)}
         growth = [0] * len(self._borders)  # before each border
-        for begin, end, more in sorted(needs, key=lambda need: need[1] - need[0]):
+        for begin, end, needed in sorted(needs, key=lambda need: need[1] - need[0]):
             first, last = numbers[begin], numbers[end]
-            growth[last] += max(0, more - sum(growth[first + 1 : last + 1]))
+            growth[last] += max(0, needed - sum(growth[first + 1 : last + 1]))
         self._shifts = list(accumulate(growth))
 
-    def moved(self, place: int) -> int:
+    def place_of(self, place: int) -> int:
         """Where a line or column comes to stand."""
         number = bisect_right(self._borders, place) - 1
         return place + (self._shifts[number] if number >= 0 else 0)
@@ -218,15 +223,15 @@ def column_count(text: str) -> int:
     return len(padded(text))
 
 
-def part(line: Line, left: int, right: int) -> Line:
+def part(line: Line, left_edge: int, right_edge: int) -> Line:
     """What stands in some columns of a line.
 
     line: the line.
-    left: the first column.
-    right: the column behind the last."""
+    left_edge: the first column.
+    right_edge: the column behind the last."""
     whole = padded(line.text)
-    start = line.start + len(whole[:left].replace(_PAD, ""))
-    return Line(start, whole[left:right].replace(_PAD, "").rstrip())
+    start = line.start + len(whole[:left_edge].replace(_PAD, ""))
+    return Line(start, whole[left_edge:right_edge].replace(_PAD, "").rstrip())
 
 
 # --- tables with frames
@@ -250,8 +255,8 @@ def grid_table(lines: Sequence[Line]) -> DrawnTable | None:
     table = DrawnTable(lines, 1, headers[0] if headers else -1)
     search = _GridSearch(rows)
     try:
-        for top, left, bottom, right in search.cells():
-            table.add(top, left, bottom, right, right)
+        for top, left_edge, bottom, right_edge in search.cells():
+            table.add(top, left_edge, bottom, right_edge, right_edge)
     except ValueError:
         return None
     return table
@@ -268,67 +273,80 @@ class _GridSearch:
     def cells(self) -> Iterator[tuple[int, int, int, int]]:
         """The lines and columns around each cell: top, left, bottom, right. Raises ValueError where
         something of the table is in no cell, and for a table that takes too long."""
-        done = [-1] * self._right  # down to where each column is in cells
+        depths = [-1] * self._right  # down to where each column is in cells
         corners = [(0, 0)]
-        seen = {(0, 0)}
+        known_corners = {(0, 0)}
         while corners:
-            top, left = heappop(corners)
-            if top == self._bottom or left == self._right or top <= done[left]:
+            top, left_edge = heappop(corners)
+            if top == self._bottom or left_edge == self._right or top <= depths[left_edge]:
                 continue
-            found = self._cell(top, left)
-            if found is None:
+            result = self._cell(top, left_edge)
+            if result is None:
                 continue
-            bottom, right, further = found
-            if any(row != top - 1 for row in done[left:right]):
+            bottom, right_edge, further = result
+            if any(row != top - 1 for row in depths[left_edge:right_edge]):
                 raise ValueError("cells do not fit together")
-            done[left:right] = [bottom - 1] * (right - left)
-            yield top, left, bottom, right
-            for corner in {*further, (top, right), (bottom, left)} - seen:
+            depths[left_edge:right_edge] = [bottom - 1] * (right_edge - left_edge)
+            yield top, left_edge, bottom, right_edge
+            for corner in {*further, (top, right_edge), (bottom, left_edge)} - known_corners:
                 heappush(corners, corner)
-                seen.add(corner)
-        if any(row != self._bottom - 1 for row in done):
+                known_corners.add(corner)
+        if any(row != self._bottom - 1 for row in depths):
             raise ValueError("something is in no cell")
 
-    def _cell(self, top: int, left: int) -> tuple[int, int, set[tuple[int, int]]] | None:
+    def _cell(self, top: int, left_edge: int) -> tuple[int, int, set[tuple[int, int]]] | None:
         """The smallest cell at a corner: bottom, right, and the corners on its frame."""
-        if self._rows[top][left] != "+":
+        if self._rows[top][left_edge] != "+":
             return None
         further = set[tuple[int, int]]()
-        for right in range(left + 1, self._right + 1):
+        for right_edge in range(left_edge + 1, self._right + 1):
             self._count()
-            sign = self._rows[top][right]
+            sign = self._rows[top][right_edge]
             if sign == "+":
-                further.add((top, right))
-                if found := self._down(top, left, right):
-                    return found[0], right, further | found[1]
+                further.add((top, right_edge))
+                if result := self._down(top, left_edge, right_edge):
+                    return result[0], right_edge, further | result[1]
             elif sign != "-":
                 return None
         return None
 
-    def _down(self, top: int, left: int, right: int) -> tuple[int, set[tuple[int, int]]] | None:
+    def _down(
+        self, top: int, left_edge: int, right_edge: int
+    ) -> tuple[int, set[tuple[int, int]]] | None:
         further = set[tuple[int, int]]()
         for bottom in range(top + 1, self._bottom + 1):
             self._count()
-            sign = self._rows[bottom][right]
+            sign = self._rows[bottom][right_edge]
             if sign == "+":
-                further.add((bottom, right))
-                back = self._back(top, left, bottom, right)
-                if back is not None:
-                    return bottom, further | back
+                further.add((bottom, right_edge))
+                frame = self._frame_corners(top, left_edge, bottom, right_edge)
+                if frame is not None:
+                    return bottom, further | frame
             elif sign != "|":
                 return None
         return None
 
-    def _back(self, top: int, left: int, bottom: int, right: int) -> set[tuple[int, int]] | None:
+    def _frame_corners(
+        self, top: int, left_edge: int, bottom: int, right_edge: int
+    ) -> set[tuple[int, int]] | None:
         """The corners below and to the left of a cell; None where there is no frame."""
-        self._count(right - left + bottom - top)
-        below = self._rows[bottom][left : right + 1]
-        beside = "".join(row[left] for row in self._rows[top : bottom + 1])
-        if below.strip("+-") or beside.strip("+|") or below[0] != "+" or beside[0] != "+":
+        self._count(right_edge - left_edge + bottom - top)
+        bottom_line = self._rows[bottom][left_edge : right_edge + 1]
+        side_line = "".join(row[left_edge] for row in self._rows[top : bottom + 1])
+        if (
+            bottom_line.strip("+-")
+            or side_line.strip("+|")
+            or bottom_line[0] != "+"
+            or side_line[0] != "+"
+        ):
             return None
         return {
-            *((bottom, left + column) for column, sign in enumerate(below) if sign == "+"),
-            *((top + row, left) for row, sign in enumerate(beside) if sign == "+"),
+            *(
+                (bottom, left_edge + column)
+                for column, sign in enumerate(bottom_line)
+                if sign == "+"
+            ),
+            *((top + row, left_edge) for row, sign in enumerate(side_line) if sign == "+"),
         }
 
     def _count(self, steps: int = 1) -> None:
@@ -390,12 +408,12 @@ def _add_row(
     spans: Sequence[tuple[int, int]],
 ) -> None:
     """Adds the cells of a row. Raises ValueError where a text stands between two columns."""
-    for number, (left, right) in enumerate(spans):
+    for number, (left_edge, right_edge) in enumerate(spans):
         is_last = number + 1 == len(spans)
         following = len(max(rows, key=len)) if is_last else spans[number + 1][0]
-        if not is_last and any(row[right:following].strip() for row in rows[slice(*lines)]):
+        if not is_last and any(row[right_edge:following].strip() for row in rows[slice(*lines)]):
             raise ValueError("a text between two columns")
-        table.add(lines[0], left, lines[1], right, following)
+        table.add(lines[0], left_edge, lines[1], right_edge, following)
 
 
 # --- tables of commas

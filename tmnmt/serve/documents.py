@@ -39,7 +39,7 @@ from tmnmt.serve.markup import markup
 from tmnmt.serve.tagged import Tags
 
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,16}")
-_GONE = "the file is read otherwise than when it was opened, and has no such segment any more"
+_NO_SEGMENT = "the file is read otherwise than when it was opened, and has no such segment any more"
 _PACKED = (b"\x1f\x8b", b"\xfd7zXZ\x00")
 
 
@@ -176,11 +176,11 @@ def filled_with(
                 refused.append({"segment": (number or 0) + 1, "reason": refusal.message})
                 text = None
             fillings.append(Filling(text, origin) if text is not None else None)
-        found = set(numbers)
+        present = set(numbers)
         refused += [
-            {"segment": number + 1, "reason": _GONE}
+            {"segment": number + 1, "reason": _NO_SEGMENT}
             for number, (target, _) in enumerate(targets)
-            if target.strip() and number not in found
+            if target.strip() and number not in present
         ]
         if refused and not leaves_refused:
             raise _refusal(refused)

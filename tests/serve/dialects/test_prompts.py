@@ -103,7 +103,7 @@ def test_answers_have_the_form_of_what_was_sent() -> None:
                 Message("user", 'Say:\n\n```JSON\n["a", "b"]\n```\n'),
             ],
             ("Say:", "a", "b"),
-            '1\n```JSON\n["2", "3"]\n```\n',
+            '1\n\n```JSON\n["2", "3"]\n```\n',
         ),
         (
             [Message("user", "Translate to French:\n```\nOne.\n```")],

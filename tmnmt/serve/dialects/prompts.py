@@ -163,7 +163,7 @@ def _texts_of(
     parts = _with_values(text)
     if not all(isinstance(part, str) for part in parts):
         texts = tuple(string for part in parts for string in _strings_of(part))
-        return texts, partial(_joined, parts)
+        return texts, partial(_join_parts, parts)
     if properties:
         if len(properties) > 1:
             raise wrong("response_format: the answer to a text is an object with one field")
@@ -208,7 +208,7 @@ def _strings_of(part: str | _Value) -> Iterator[str]:
         yield part.strip()
 
 
-def _joined(parts: Sequence[str | _Value], texts: Sequence[str]) -> str:
+def _join_parts(parts: Sequence[str | _Value], texts: Sequence[str]) -> str:
     """The parts with the translations of their strings."""
     remaining = iter(texts)
     return "".join(
