@@ -19,10 +19,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-UNTIL_QUIET = """new Promise((done) => {
+DRAWN = 100  # milliseconds without a change after which a page that was loaded is drawn
+RESTED = 400  # the same after somebody has typed: the page waits for more
+_UNTIL_QUIET = """new Promise((done) => {
   let timer;
   const finish = () => (document.querySelector("[aria-busy=true]") ? wait() : done());
-  const wait = () => { clearTimeout(timer); timer = setTimeout(finish, 400); };
+  const wait = () => { clearTimeout(timer); timer = setTimeout(finish, %d); };
   new MutationObserver(wait).observe(
     document.body, {childList: true, subtree: true, characterData: true});
   wait();
@@ -39,6 +41,11 @@ _CODES = {  # of keys that a browser does something with itself
     "ArrowLeft": 37,
     "ArrowRight": 39,
 }
+
+
+def until_quiet(milliseconds: int) -> str:
+    """What a page is asked so that it answers once nothing has been drawn for so long."""
+    return _UNTIL_QUIET % milliseconds
 
 
 def chromium() -> str | None:
@@ -91,7 +98,7 @@ class Browser:
         self._home = f"{scheme}://{rest.partition('/')[0]}/" if scheme == "http" else "a file"
         self.send("Page.navigate", url=address)
         self._wait_for_load()
-        self.settle()
+        self.run(until_quiet(DRAWN))
 
     def new_tab(self) -> str:
         """Another tab, which is looked at from now on."""
@@ -121,7 +128,7 @@ class Browser:
 
     def settle(self) -> None:
         """Waits until nothing has been drawn for longer than typing is waited for."""
-        self.run(UNTIL_QUIET)
+        self.run(until_quiet(RESTED))
 
     def run(self, script: str) -> Any:
         """The value of an expression in the page; a promise is waited for."""
@@ -205,7 +212,7 @@ class Browser:
         self._loaded = False
         self.run(f"setTimeout(() => {{ {script}; }}), 0")
         self._wait_for_load()
-        self.settle()
+        self.run(until_quiet(DRAWN))
 
     def _wait_for_load(self) -> None:
         while not self._loaded:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from browser import SECONDS, UNTIL, UNTIL_QUIET
+from browser import DRAWN, RESTED, SECONDS, UNTIL, until_quiet
 from websocket import WebSocket
 
 INSTALL = "apt-get install -y --no-install-recommends firefox-esr"
@@ -85,7 +85,7 @@ class Firefox:
         self.send("browsingContext.navigate", context=self.tab, url="about:blank", wait="complete")
         self.problems = []
         self.send("browsingContext.navigate", context=self.tab, url=address, wait="complete")
-        self.settle()
+        self.run(until_quiet(DRAWN))
 
     def new_tab(self) -> str:
         """Another tab, which is looked at from now on."""
@@ -101,7 +101,7 @@ class Firefox:
 
     def settle(self) -> None:
         """Waits until nothing has been drawn for longer than typing is waited for."""
-        self.run(UNTIL_QUIET)
+        self.run(until_quiet(RESTED))
 
     def run(self, script: str) -> Any:
         """The value of an expression in the page; a promise is waited for."""

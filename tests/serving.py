@@ -27,6 +27,7 @@ from tmnmt.serve.running import listening, server_of, service_of
 from tmnmt.serve.service import Limits, Service
 from tmnmt.serve.site import Site
 
+SECONDS = 300  # that an answer may take where compiled code is made first, on a busy machine
 Between = Callable[[Any], Any]
 
 
@@ -69,7 +70,7 @@ class Server:
         elif body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
             told.setdefault("Content-Type", "application/json")
-        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=60)
+        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=SECONDS)
         try:
             connection.request(method, path, body, told)
             reply = connection.getresponse()
@@ -175,7 +176,7 @@ def process(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str]
 
 
 def post(port: int, path: str, body: Any) -> Any:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
     try:
         content = {"Content-Type": "application/json"}
         connection.request("POST", path, json.dumps(body), content)
