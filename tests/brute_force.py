@@ -90,6 +90,11 @@ def same_skeleton(
     return [answer.same_skeleton for answer in answers]
 
 
+def looked_up(index: Index, queries: Sequence[IndexQuery]) -> list[IndexAnswer]:
+    """What one lookup gives, however much was compared for it."""
+    return [answer._replace(work=None) for answer in index.look_up(queries)]
+
+
 def separate_lookups(index: Index, query: IndexQuery) -> IndexAnswer:
     """What separate lookups give for one query: a search, searches for more and more copies, and a
     lookup of the skeleton alone."""

@@ -20,7 +20,7 @@ from tmnmt.client import Client, _translation
 from tmnmt.config.options import TranslationOptions
 from tmnmt.errors import DataError, ServerError, UsageError
 from tmnmt.index import build
-from tmnmt.segments import Other, Segment, Translation, Word
+from tmnmt.segments import Other, SearchWork, Segment, Translation, Word, Work
 from tmnmt.serve.keys import Keys, new_key
 from tmnmt.serve.service import Limits
 
@@ -127,12 +127,22 @@ def test_what_is_typed_is_gone_on_with_as_a_translator_does(served: Server, fold
         client.complete(TEXTS[0], 3)  # type: ignore[arg-type]
 
 
-def test_confidence_and_the_next_best_come_over() -> None:
+def test_confidence_work_and_the_next_best_come_over() -> None:
     words = [{"text": "Il", "confidence": 0.5}]
     plain: dict[str, Any] = {"src": "a", "tgt": "b", "score": -1.0, "origin": "model"}
     empty: dict[str, Any] = {"low": False, "unknown": 0, "checks": [], "matches": [], "tokens": []}
-    told = {"words": words, "confidence": 0.25, "others": [{"tgt": "c", "score": -2.0}]}
+    told: dict[str, Any] = {
+        "words": words,
+        "confidence": 0.25,
+        "others": [{"tgt": "c", "score": -2.0}],
+    }
+    search = {"candidates": 9, "distances": 7}
+    counts = {"pairs": 4, "positions": 60, "lookups": 30, "neighbours": 240}
+    told["work"] = {"search": search, **counts}
     found = _translation(plain | empty | told)
+    assert found.work == Work(SearchWork(9, 7), 4, 60, 30, 240)
+    told["work"] = {"search": None, **counts}
+    assert _translation(plain | empty | told).work == Work(None, 4, 60, 30, 240)
     assert found.words == (Word("Il", 0.5),) and found.confidence == 0.25
     assert found.others == (Other("c", -2.0, 0),)
 

@@ -39,10 +39,12 @@ if TYPE_CHECKING:
         ReadSource,
         Reason,
         Rival,
+        SearchWork,
         Segment,
         Token,
         Translation,
         Word,
+        Work,
         Worth,
     )
     from tmnmt.session import Session
@@ -68,6 +70,7 @@ __all__ = [
     "ReadSource",
     "Reason",
     "Rival",
+    "SearchWork",
     "Segment",
     "Session",
     "Source",
@@ -78,6 +81,7 @@ __all__ = [
     "TranslationOptions",
     "Translator",
     "Word",
+    "Work",
     "Worth",
     "__version__",
 ]
@@ -106,10 +110,12 @@ _HOMES = {
         "ReadSource",
         "Reason",
         "Rival",
+        "SearchWork",
         "Segment",
         "Token",
         "Translation",
         "Word",
+        "Work",
         "Worth",
     ),
 }

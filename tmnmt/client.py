@@ -33,10 +33,12 @@ from tmnmt.segments import (
     Provenance,
     Reason,
     Rival,
+    SearchWork,
     Segment,
     Token,
     Translation,
     Word,
+    Work,
     Worth,
 )
 
@@ -623,7 +625,13 @@ def _translation(record: Mapping[str, Any]) -> Translation:
         tuple(map(_next_best, record.get("others", ()))),
         tuple(Word(**word) for word in record.get("words", ())),
         record.get("confidence"),
+        _work(record["work"]) if "work" in record else None,
     )
+
+
+def _work(record: Mapping[str, Any]) -> Work:
+    search = record["search"]
+    return Work(**{**record, "search": SearchWork(**search) if search else None})
 
 
 def _next_best(record: Mapping[str, Any]) -> Other:

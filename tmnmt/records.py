@@ -119,7 +119,8 @@ def translation_record(
     what is found in it (`tmnmt.checks`), {"name", "what"} each. A segment with codes has
     "src_codes" and "tgt_codes", too, and one of a file begins with "file", "line", "id", "context"
     and "repetition". One with next best translations has "others", {"tgt", "score"} each. One with
-    tokens, of a model that can say, has "confidence" and "words", {"text", "confidence"} each.
+    tokens, of a model that can say, has "confidence" and "words", {"text", "confidence"} each. One
+    with tokens that the model has written has "work", the numbers of `tmnmt.segments.Work`.
 
     translation: the translation.
     location: the segment of a file that it is of; None where it is of none."""
@@ -145,6 +146,9 @@ def translation_record(
             {"text": word.text, "confidence": _rounded(word.confidence)}
             for word in translation.words
         ]
+    if (work := translation.work) is not None:
+        search = work.search._asdict() if work.search is not None else None
+        line["work"] = {**work._asdict(), "search": search}
     if translation.others:
         line["others"] = [{"tgt": o.tgt, "score": _rounded(o.score)} for o in translation.others]
     return line

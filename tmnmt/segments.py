@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -356,6 +356,58 @@ class Word:
 ORIGINS = ("model", "fuzzy", "adapted", "confirmed", "memory")  # what has most left to do is first
 
 
+class SearchWork(NamedTuple):
+    """What the search of an index has compared with a text.
+
+    candidates: how many distinct sources were found by the words that they share with the text.
+    distances: for how many of them the edit distance was computed."""
+
+    candidates: int
+    distances: int
+
+
+class Work(NamedTuple):
+    """How much every stage has done for a translation.
+
+    search: what was compared with the text; None where no index has counted it, as an index in a
+    folder, whose compiled search does not.
+    pairs: how many pairs were read.
+    positions: how many target positions these have, of each of which the key was read.
+    lookups: how many times the nearest of all keys of the memory were looked for, once for every
+    word of every hypothesis.
+    neighbours: how many keys these lookups have found."""
+
+    search: SearchWork | None
+    pairs: int
+    positions: int
+    lookups: int = 0
+    neighbours: int = 0
+
+
+def search_total(works: Iterable[SearchWork | None]) -> SearchWork | None:
+    """What several searches have compared together; None where none was counted.
+
+    works: what each has compared."""
+    counts = [work for work in works if work is not None]
+    return SearchWork(*map(sum, zip(*counts, strict=True))) if counts else None
+
+
+def work_total(works: Iterable[Work | None]) -> Work | None:
+    """How much was done for all parts of a translation; None where it is known of none.
+
+    works: how much was done for each."""
+    parts = [work for work in works if work is not None]
+    if not parts:
+        return None
+    return Work(
+        search_total(part.search for part in parts),
+        sum(part.pairs for part in parts),
+        sum(part.positions for part in parts),
+        sum(part.lookups for part in parts),
+        sum(part.neighbours for part in parts),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Translation:
     """A translated segment.
@@ -388,7 +440,9 @@ class Translation:
     words: the words of the translation, and how likely each is right, where tokens were asked for
     and the model can say.
     confidence: how likely all of the translation is right (a TER of 0.1 or less), from 0 to 1; None
-    where `words` is empty. For a long segment it is that of its least sure piece."""
+    where `words` is empty. For a long segment it is that of its least sure piece.
+    work: how much every stage has done for it, where the caller asked for tokens and the model has
+    translated."""
 
     src: str
     tgt: str
@@ -404,3 +458,4 @@ class Translation:
     others: tuple[Other, ...] = ()
     words: tuple[Word, ...] = ()
     confidence: float | None = None
+    work: Work | None = field(default=None, compare=False)

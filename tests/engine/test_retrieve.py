@@ -239,7 +239,7 @@ def test_one_lookup_of_a_batch_gives_what_separate_ones_give(
         codes = [query.codes]
         (matches,) = separately.search([query.text], [delta], codes, [near])
         (exact,) = separately.exact([query.text], codes, [near], [delta], least)
-        assert answer == (matches, exact)
+        assert answer[:2] == (matches, exact)
         assert (exact and exact.agreement) == (answer.exact and answer.exact.agreement)
     assert sum(answer.exact is not None for answer in answers) > 30
     assert sum(bool(answer.matches) for answer in answers) > 50

@@ -197,7 +197,7 @@ def test_an_index_that_can_only_search_has_all_but_skeletons(index: MemoryIndex)
     ]
     expected = [answer._replace(same_skeleton=[]) for answer in index.look_up(queries)]
     assert Searched().look_up(queries) == expected
-    assert [[*map(len, answer)] for answer in expected] == [
+    assert [[*map(len, answer[:3])] for answer in expected] == [
         [2, COPIES + 2, 0],
         [1, 0, 0],
         [0, 1, 0],

@@ -3,9 +3,12 @@ keys lie in a folder of this machine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -21,7 +24,9 @@ from tmnmt.config.options import TranslationOptions
 from tmnmt.errors import UsageError
 from tmnmt.index.back_ends import BuildJob, back_end_of, open_index
 from tmnmt.index.base import FolderIndex, has_folder
+from tmnmt.index.elastic import index as elastic
 from tmnmt.index.elastic.address import KEYS, ElasticAddress, local_folder
+from tmnmt.keys import pair_keys
 from tmnmt.keys.compute import PART, Plan, compute, header_of, plan
 from tmnmt.keys.derived import verify
 from tmnmt.keys.files import KeyFiles, keys_dir
@@ -167,6 +172,58 @@ def test_both_places_give_the_same_translations(
     assert [[m.segment for m in t.matches] for t in here] == [
         [m.segment for m in t.matches] for t in there
     ]
+
+
+class Calls:
+    """Counts what functions are asked while they go on working."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.counts = Counter[str]()
+        self._patch = patch
+
+    def count(self, owner: Any, name: str, size: Callable[..., int]) -> None:
+        original = getattr(owner, name)
+
+        def counted(*asked: Any, **named: Any) -> Any:
+            self.counts[name] += size(*asked, **named)
+            return original(*asked, **named)
+
+        self._patch.setattr(owner, name, counted)
+
+
+def test_one_command_runs_the_chain_and_says_what_every_stage_did(
+    places: tuple[str, str],
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    document = tmp_path / "document.txt"
+    document.write_text("\n".join(DOCUMENT) + "\n")
+    calls = Calls(monkeypatch)
+    calls.count(elastic, "edit_distance", lambda *_: 1)
+    calls.count(elastic.ElasticIndex, "_search", lambda *_: 1)
+    calls.count(KeySearch, "search", lambda _, queries, *__: len(queries))
+    calls.count(pair_keys, "force_all", lambda _, coded, *__: len(coded))
+    options = ["--model", str(folder), "--memory", places[1], "--mode", "copy", "--neighbours", "4"]
+    options += ["--threshold", "0.3", "--verbatim", "0", "--cache", "0", "--threads", "1"]
+    assert run(["translate", *options, "--json", str(document)]) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    works = [record["work"] for record in records]
+    assert len(works) == len(DOCUMENT)
+    works = [{**work.pop("search"), **work} for work in works]
+    total = {name: sum(work[name] for work in works) for name in works[0]}
+    assert calls.counts["_search"] == 1  # prefilter: one request for the whole batch
+    assert total["candidates"] >= total["distances"] == calls.counts["edit_distance"] > 0
+    assert total["lookups"] == calls.counts["search"] >= len(DOCUMENT)
+    assert 0 < total["neighbours"] <= 4 * total["lookups"]
+    assert total["pairs"] > 0 and calls.counts["force_all"] == 0  # all keys were there
+    assert total["positions"] >= total["pairs"]
+    assert run(["translate", *options, "--explain", str(document)]) == 0
+    shown = [line for line in capsys.readouterr().out.splitlines() if "work: " in line]
+    first = works[0]
+    assert f"{first['distances']} edit distance" in shown[0]
+    assert f"{first['lookups']} lookup" in shown[0] and len(shown) == len(DOCUMENT)
 
 
 def test_keys_of_a_server_that_nobody_has_computed_are_named(

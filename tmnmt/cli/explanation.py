@@ -12,7 +12,7 @@ from tmnmt.cli.matches import has_colour, per_cent
 from tmnmt.cli.streams import console as console_of
 from tmnmt.quantities import quantity
 from tmnmt.records import UnitLocation, as_written, words
-from tmnmt.segments import Token, Translation
+from tmnmt.segments import Token, Translation, Work
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -92,6 +92,8 @@ def lines_of(translation: Translation, colour: bool) -> Iterator[Text]:
         yield Text(f"  {ORIGIN_TITLES[translation.origin]}", style="dim" if colour else "")
     elif translation.tokens:
         yield Text("  " + numbers(translation), style="dim" if colour else "")
+    if translation.work is not None:
+        yield Text("  " + work_line(translation.work), style="dim" if colour else "")
     for number, match in enumerate(translation.matches):
         document = f"  ({match.segment.document})" if match.segment.document else ""
         reading = f"  {copied(translation, number)}" if translation.tokens else ""
@@ -132,6 +134,19 @@ def numbers(translation: Translation) -> str:
     parts.append(", ".join(f"{count} {name}" for name, count in origins.most_common()))
     parts += [f"{name} gate {mean:.2f} on average" for name, mean in mean_gates(tokens).items()]
     return "; ".join(parts)
+
+
+def work_line(work: Work) -> str:
+    """How much every stage has done, in its order."""
+    parts = []
+    if work.search is not None:
+        candidates, distances = work.search
+        parts += [quantity(candidates, "candidate"), quantity(distances, "edit distance")]
+    parts.append(f"keys of {quantity(work.pairs, 'pair')}, {quantity(work.positions, 'position')}")
+    if work.lookups:
+        lookups = quantity(work.lookups, "lookup")
+        parts.append(f"{lookups} among all keys, {quantity(work.neighbours, 'neighbour')}")
+    return "work: " + "; ".join(parts)
 
 
 def mean_gates(tokens: Sequence[Token]) -> dict[str, float]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from tmnmt.segments import ORIGINS, Match, Other, Translation
+from tmnmt.segments import ORIGINS, Match, Other, Translation, work_total
 
 if TYPE_CHECKING:
     from tmnmt.engine.piece import Piece
@@ -139,6 +139,7 @@ def join(text: str, parts: Sequence[Translated]) -> Translation:
         others=rest,
         words=tuple(word for part, _ in parts for word in part.words),
         confidence=min((p.confidence for p, _ in parts if p.confidence is not None), default=None),
+        work=work_total(part.work for part, _ in parts),
     )
 
 

@@ -15,7 +15,7 @@ from tmnmt.engine.retrieve import Answer, Request, Retriever, queries_of
 from tmnmt.index.base import best_of
 from tmnmt.index.pairs import distinct
 from tmnmt.layers.reach import STANDARD, Reaches
-from tmnmt.segments import Match, Segment
+from tmnmt.segments import Match, Segment, search_total
 
 if TYPE_CHECKING:
     from tmnmt.engine.run_statistics import Tally
@@ -130,12 +130,15 @@ class Lookup:
         results = [self._merged(piece) for piece in pieces]
         rows = [row for row, piece in enumerate(results) if piece.retrieved is None]
         answers = self._answers([results[row] for row in rows], _select_rows(confirmed, rows))
-        for row, (matches, exact) in zip(rows, answers, strict=True):
-            piece = results[row]
-            piece_matches = self._with_message_matches(piece, matches) or _similar(piece).matches
+        for row, answer in zip(rows, answers, strict=True):
+            piece, exact = results[row], answer.exact
+            similar = _similar(piece)
+            piece_matches = self._with_message_matches(piece, answer.matches) or similar.matches
             if piece.is_whole and self.settings.verbatim:
                 exact = exact or _same_message(piece)
-            results[row] = replace(piece, retrieved=Retrieved(piece_matches, full_match=exact))
+            work = search_total([answer.work, None if piece.number else similar.work])
+            retrieved = Retrieved(piece_matches, full_match=exact, work=work)
+            results[row] = replace(piece, retrieved=retrieved)
         return results
 
     def _answers(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Answer]:
@@ -150,7 +153,9 @@ class Lookup:
             matches = next((answer.matches for answer in piece_answers if answer.matches), ())
             results.append(
                 Answer(
-                    matches, next((answer.exact for answer in piece_answers if answer.exact), None)
+                    matches,
+                    next((answer.exact for answer in piece_answers if answer.exact), None),
+                    search_total(answer.work for answer in piece_answers),
                 )
             )
         return results
@@ -208,7 +213,7 @@ class Lookup:
             text=piece.segment.text,
             model_text=model_text,
             ids=tuple(self.vocab.encode_source(model_text)),
-            retrieved=Retrieved(similar.matches, full_match=similar.exact),
+            retrieved=Retrieved(similar.matches, full_match=similar.exact, work=similar.work),
         )
 
     def _with_fragments(self, piece: Piece) -> Piece:

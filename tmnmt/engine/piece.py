@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tmnmt.engine.source_segment import SourceSegment
     from tmnmt.keys.pair_keys import PairKeys
     from tmnmt.models.base import SurroundingText
-    from tmnmt.segments import Match
+    from tmnmt.segments import Match, SearchWork
 
 Preceding = tuple[tuple[int, ...], ...]  # subwords of the segments before one, the oldest first
 
@@ -66,13 +66,15 @@ class Retrieved:
     fragments: pairs that share phrases with the piece, where there are no matches.
     full_match: the match whose target is taken as it stands.
     keys: the keys of the matches and then of the fragments.
-    reaches: how far positions of its pairs and of its session are read."""
+    reaches: how far positions of its pairs and of its session are read.
+    work: what the searches have compared; None where it was not counted."""
 
     matches: tuple[Match, ...] = ()
     fragments: tuple[Match, ...] = ()
     full_match: Match | None = None
     keys: tuple[PairKeys, ...] = field(default=(), compare=False)
     reaches: Reaches = field(default=STANDARD, compare=False)
+    work: SearchWork | None = field(default=None, compare=False)
 
 
 NO_MATCHES = Retrieved()

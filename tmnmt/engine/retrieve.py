@@ -27,7 +27,7 @@ from tmnmt.index.match_value import (
 from tmnmt.index.pairs import OVERSAMPLED, distinct
 from tmnmt.index.same_skeleton import of_skeleton
 from tmnmt.index.select import candidates, selected
-from tmnmt.segments import Match
+from tmnmt.segments import Match, SearchWork, search_total
 from tmnmt.text import match_tokens, words
 
 # tags for codes whose format does not say what they are
@@ -58,10 +58,12 @@ class Answer(NamedTuple):
     """What the memories have for a request.
 
     matches: the matches that the decoder reads, best first.
-    exact: the match that is taken as it stands; None where there is none."""
+    exact: the match that is taken as it stands; None where there is none.
+    work: what the searches have compared; None where it was not counted."""
 
     matches: tuple[Match, ...]
     exact: Match | None
+    work: SearchWork | None = None
 
 
 class _Source(NamedTuple):
@@ -202,7 +204,13 @@ class Retriever:
             exact = (
                 self._exact(request.query, findings, min_worth) if min_worth is not None else None
             )
-            answers.append(Answer(tuple(matches), exact))
+            work = search_total(
+                index_answers[text].work
+                for index_answers in by_index
+                for text in (query, tagged)
+                if text in index_answers
+            )
+            answers.append(Answer(tuple(matches), exact, work))
         return answers
 
     def search(

@@ -23,7 +23,7 @@ from torch import Tensor
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.extension import DecodedPiece, Extension
-from tmnmt.engine.piece import Piece
+from tmnmt.engine.piece import NO_MATCHES, Piece
 from tmnmt.filters.masked_pair import MaskedPair
 from tmnmt.layers.combine import LAYERS
 from tmnmt.layers.contract import Collated, MemorySearch
@@ -38,6 +38,7 @@ from tmnmt.segments import (
     ReadSource,
     Token,
     Translation,
+    Work,
     shares_of,
 )
 from tmnmt.spans import piece_spans
@@ -109,7 +110,15 @@ class TokenProvenance(Extension):
             pairs = zip(tokens, texts, strict=True)
             tokens = tuple(replace(token, text=text) for token, text in pairs)
         matches = (*piece.pairs, *neighbouring.matches(row))
-        return replace(translation, tokens=tokens, matches=matches)
+        return replace(translation, tokens=tokens, matches=matches, work=_work_of(decoded))
+
+
+def _work_of(decoded: DecodedPiece) -> Work:
+    """How much every stage has done for a piece."""
+    retrieved, search = decoded.piece.retrieved or NO_MATCHES, decoded.collated.search
+    positions = sum(len(keys.ids) for keys in retrieved.keys)
+    counts = search.counts(decoded.row) if search is not None else (0, 0)
+    return Work(retrieved.work, len(retrieved.keys), positions, *counts)
 
 
 def make_provenance(model: Model, options: TranslationOptions) -> TokenProvenance:

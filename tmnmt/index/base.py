@@ -14,7 +14,7 @@ from tmnmt.formats.iso639 import short
 from tmnmt.formats.languages import is_same_language
 from tmnmt.index.concordance import Occurrence, Phrase
 from tmnmt.index.filter import NO_FILTER, Filter
-from tmnmt.segments import Match, Segment
+from tmnmt.segments import Match, SearchWork, Segment
 from tmnmt.text import match_tokens
 
 _SECONDS = "%Y-%m-%dT%H:%M:%SZ"
@@ -63,11 +63,13 @@ class IndexAnswer(NamedTuple):
     same_skeleton: segments of the same skeleton. Where there are more than are wanted, those of as
     many match tokens come first, then the newest; of equal sources a few are looked at. A text
     without words or numbers has none, and an index that keeps no skeletons has none for any
-    text."""
+    text.
+    work: what was compared with the text; None where the index does not count it."""
 
     similar: list[Match]
     same_source: list[Match]
     same_skeleton: list[Match]
+    work: SearchWork | None = None
 
 
 class Index(Protocol):

@@ -57,6 +57,12 @@ class MemorySearch(Protocol):
         sentence: the number of the sentence in the batch.
         pair: the number of the pair, as `place` gives it."""
 
+    def counts(self, sentence: int) -> tuple[int, int]:
+        """How many times neighbours were looked for, for a sentence of the batch, and how many were
+        found.
+
+        sentence: the number of the sentence in the batch."""
+
 
 @dataclass(frozen=True)
 class Collated:

@@ -168,6 +168,23 @@ class WordRecord(TypedDict):
     confidence: float
 
 
+class SearchWorkRecord(TypedDict):
+    """What the search of a memory has compared with a text."""
+
+    candidates: int
+    distances: int
+
+
+class WorkRecord(TypedDict):
+    """How much every stage has done for a translation."""
+
+    search: Annotated[SearchWorkRecord | None, "null where no memory counts it."]
+    pairs: int
+    positions: int
+    lookups: int
+    neighbours: int
+
+
 class NextBest(TypedDict):
     """A next best translation."""
 
@@ -192,6 +209,7 @@ class SegmentTranslation(TypedDict):
     tgt_codes: NotRequired[list[CodeRecord]]
     confidence: NotRequired[float]
     words: NotRequired[list[WordRecord]]
+    work: NotRequired[WorkRecord]
     others: NotRequired[list[NextBest]]
 
 

@@ -17,7 +17,7 @@ from tmnmt.keys.layout import Array
 from tmnmt.segments import Segment
 from tmnmt.trained_layers.faiss_index import CHECKSUM_BYTES, FAISS_FILE, load_faiss
 from tmnmt.trained_layers.key_directions import Directions
-from tmnmt.trained_layers.key_search import KeySearch, Known, best
+from tmnmt.trained_layers.key_search import KeySearch, KnownPairs, best
 
 _NO_KEYS = (
     "neighbours are found in memories whose keys tmnmt keys has computed: indexes in folders or on "
@@ -45,7 +45,7 @@ class Datastore:
         self.searches = list(searches)
         self._first = np.cumsum([0, *(search.files.positions for search in searches)])
         self._first_pair = np.cumsum([0, *(len(search.files.records) for search in searches)])
-        self._known_pairs: list[Known] = []
+        self._known_pairs: list[KnownPairs] = []
         self.forget()
 
     @classmethod
@@ -61,7 +61,7 @@ class Datastore:
             load_faiss().omp_set_num_threads(threads)
         return cls(searches)
 
-    def forget(self, left_out: Iterable[int] = ()) -> list[Known]:
+    def forget(self, left_out: Iterable[int] = ()) -> list[KnownPairs]:
         """From now on changes of the memories since the last time are seen: what was deleted is
         found no more; nor are the pairs with the numbers `left_out`, until the next time. Gives
         what searches up to the next time find out of pairs."""
@@ -131,7 +131,7 @@ class Datastore:
             if number is not None
         ]
 
-    def segment(self, pair: int, known_pairs: Sequence[Known] = ()) -> Segment:
+    def segment(self, pair: int, known_pairs: Sequence[KnownPairs] = ()) -> Segment:
         """A segment that has the pair of this number, by what searches found out of pairs:
         `known_pairs`, or since the last time. Raises LookupError where none has found it."""
         memory_index, number = self._memory_of(pair)

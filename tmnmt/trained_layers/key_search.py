@@ -22,7 +22,7 @@ from tmnmt.trained_layers.key_directions import (
 )
 
 # by number of a distinct pair: a segment that still has it, None where none has
-Known = dict[int, Segment | None]
+KnownPairs = dict[int, Segment | None]
 CANDIDATES = 8  # times k keys of a compressed index are scored again
 BLOCK = 1 << 16  # keys compared at a time
 
@@ -82,7 +82,7 @@ class KeySearch:
         return cls(index, KeyFiles.open(index.folder, model))
 
     def search(
-        self, queries: Array, k: int, known_pairs: Known | None = None
+        self, queries: Array, k: int, known_pairs: KnownPairs | None = None
     ) -> tuple[Array, Array]:
         """The `k` nearest keys of every query: scores -D and positions, both (n, k), best first,
         equal ones by position.
@@ -119,7 +119,7 @@ class KeySearch:
     def places(self, positions: Array) -> list[KeyPlace | None]:
         """Where the keys at these positions (n,) come from; of equal pairs the one with the
         smallest id. None: the segment is not there any more, or the position is -1."""
-        known_pairs: Known = {}
+        known_pairs: KnownPairs = {}
         self.look_up(positions, known_pairs)
         return [
             KeyPlace(segment.id, int(position - self._starts[pair]), int(self.files.ids[position]))
@@ -163,7 +163,7 @@ class KeySearch:
         record = self.files.record_of(digest_of(src, tgt))
         return None if record is None else int(self.pairs(self.files.records["start"][record]))
 
-    def look_up(self, positions: Array, known_pairs: Known) -> None:
+    def look_up(self, positions: Array, known_pairs: KnownPairs) -> None:
         """Adds to `known_pairs` those pairs of the positions that it lacks: of each the segment
         with the smallest id."""
         pairs = np.unique(self.pairs(positions[positions >= 0])).tolist()
@@ -184,7 +184,7 @@ class KeySearch:
                 if not known_pairs[pair] and index + 1 < self._last[pair]
             }
 
-    def _alive(self, positions: Array, known_pairs: Known) -> Array:
+    def _alive(self, positions: Array, known_pairs: KnownPairs) -> Array:
         """Which of the positions (n, k) belong to a segment that is there as it was."""
         self.look_up(positions, known_pairs)
         pairs, inverse = np.unique(self.pairs(positions), return_inverse=True)

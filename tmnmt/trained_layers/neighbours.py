@@ -62,6 +62,7 @@ class NeighbourQuery:
         )  # (N, pairs)
         for row, numbers in zip(self._pair_numbers, pair_numbers, strict=True):
             row[: len(numbers)] = numbers
+        self._counts = np.zeros((len(pair_numbers), 2), np.int64)  # lookups, neighbours
         self._tokens: dict[int, list[str]] = {}  # of a pair's source
         self._scores: dict[tuple[int, int], float] = {}  # of sentence and pair
 
@@ -75,6 +76,10 @@ class NeighbourQuery:
         mask = (positions >= 0) & ~(
             entries.pairs[:, :, None] == self._pair_numbers[row_sentences][:, None]
         ).any(-1)
+        sentences = len(self._counts)
+        self._counts[:, 0] += np.bincount(row_sentences, minlength=sentences)
+        found_sentences = row_sentences[np.nonzero(mask)[0]]
+        self._counts[:, 1] += np.bincount(found_sentences, minlength=sentences)
         fuzzy = self._fuzzy(entries.pairs, row_sentences, mask)
 
         def make_tensor(array: Array) -> Tensor:
@@ -112,6 +117,11 @@ class NeighbourQuery:
         segment = self.datastore.segment(pair, self._known_pairs)
         tokens = self._sources[sentence], match_tokens(segment.src)
         return Match(segment, fuzzy_score(*tokens), edit_distance(*tokens))
+
+    def counts(self, sentence: int) -> tuple[int, int]:
+        """How many times rows of a sentence have looked for neighbours, and how many they found."""
+        lookups, neighbours = self._counts[sentence].tolist()
+        return lookups, neighbours
 
     def _fuzzy(self, pairs: Array, sentence: Array, mask: Array) -> Array:
         """(R, k) float32: the fuzzy score of every neighbour's pair with the row's sentence, 0

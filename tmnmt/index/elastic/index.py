@@ -50,7 +50,7 @@ from tmnmt.index.filter import NO_FILTER, Filter
 from tmnmt.index.fuzzy import SLACK, edit_distance, score_of
 from tmnmt.index.same_skeleton import of_skeleton
 from tmnmt.index.skeleton import bones
-from tmnmt.segments import Match, Segment
+from tmnmt.segments import Match, SearchWork, Segment
 from tmnmt.text import match_tokens
 
 # languages whose letters have combining marks, or are compared one by one as those of Thai
@@ -404,6 +404,7 @@ class _Question:
         self.moving: set[Version] = set()  # segments that were met on their way to another document
         self._arrived: set[Version] = set()  # those that are known to be there already
         self.documents: list[Any] = []
+        self._candidates = self._distances = 0
 
     def of_skeleton(self) -> dict[str, Any]:
         """The server's query for the documents of its skeleton."""
@@ -446,6 +447,7 @@ class _Question:
     def read(self, hits: Iterable[Mapping[str, Any]]) -> None:
         """Verifies candidates; `settled` when those that follow cannot matter."""
         for hit in hits:
+            self._candidates += 1
             if hit["_score"] < self.bound() - FLOAT_SLACK:
                 self.settled = True
                 return
@@ -456,7 +458,10 @@ class _Question:
         similar = _latest(self._matches) if self.query.similar else []
         copies = _latest(self._copies)
         return IndexAnswer(
-            best_of(similar, self._k), best_of(copies, len(copies)), self._of_same_skeleton()
+            best_of(similar, self._k),
+            best_of(copies, len(copies)),
+            self._of_same_skeleton(),
+            SearchWork(self._candidates, self._distances),
         )
 
     def _of_same_skeleton(self) -> list[Match]:
@@ -476,6 +481,7 @@ class _Question:
 
     def _verify(self, pairs: Sequence[Mapping[str, Any]]) -> None:
         tokens = match_tokens(pairs[0]["src"])
+        self._distances += 1
         edits, longer = edit_distance(self.tokens, tokens), max(len(self.tokens), len(tokens))
         score = score_of(edits, longer)
         if score < self.bound() - SLACK or (self._without_equal and edits == 0):

@@ -178,7 +178,10 @@ class MemoryIndex(FolderIndex):
         if len(prepared) == len(queries):
             return answers
         by_query = {query.query: answer for query, answer in zip(prepared, answers, strict=True)}
-        return [IndexAnswer(*map(list, by_query[query])) for query in queries]
+        return [
+            IndexAnswer([*answer.similar], [*answer.same_source], [*answer.same_skeleton])
+            for answer in map(by_query.__getitem__, queries)
+        ]
 
     def covering(
         self, text: str, k: int, accepts: Callable[[int], bool] = accept_always
