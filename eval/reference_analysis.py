@@ -8,11 +8,18 @@ compared with. Every model is read without memory and session cache; speed is th
 with `--threads` threads, after some segments that do not count. BLEU is sacrebleu's, of the
 segments of one group of lengths; a group of few segments says little, so their number stands beside
 it. A model that reads the segments before reads those of FILE in the same document; with --most
-these are the ones that were chosen."""
+these are the ones that were chosen.
+
+Of every model with a network one more table says what it reads (`tmnmt.papers.reading`): the loss
+in nats a subword with the network, with nothing fed, with its mean and with a shuffle of what it
+feeds; the share of what is fed that varies; how many anchors, or words, its weights are spread
+over; and by how much it is better than its mean and its shuffle, with 95 % intervals. It reads
+where both leave 0 out. With --only-reading that table alone is made."""
 
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -26,6 +33,8 @@ from tmnmt.config.options import TranslationOptions
 from tmnmt.errors import TmnmtError
 from tmnmt.formats import read_memories
 from tmnmt.models.folder import load_model, parameters
+from tmnmt.models.injected import Injected
+from tmnmt.papers.network_adaptation import reading_of_model
 from tmnmt.segments import Segment
 
 BOUNDS = (10, 20, 30, 40, 50)  # words of the source, as in figure 3; the last group has more
@@ -95,10 +104,14 @@ def main() -> None:
     parser.add_argument("--show", type=int, default=0, help="examples that differ")
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--only-reading", action="store_true", help="translate nothing")
     options = parser.parse_args()
     config = load_model(options.models[0]).config
-    segments = list(read_memories([options.segments], config["src_lang"], config["tgt_lang"]))
-    segments = segments[:: max(len(segments) // options.most, 1)][: options.most]
+    whole = list(read_memories([options.segments], config["src_lang"], config["tgt_lang"]))
+    print_reading(options.models, whole, options.most)
+    if options.only_reading:
+        return
+    segments = whole[:: max(len(whole) // options.most, 1)][: options.most]
     sources, references = [s.src for s in segments], [s.tgt for s in segments]
     runs = [translated(model, segments, options.beam, options.threads) for model in options.models]
     print("| model | parameters | added | words/s |\n|---|---|---|---|")
@@ -119,6 +132,33 @@ def main() -> None:
         print(f"\nsource     {sources[i]}\nreference  {references[i]}")
         for run in runs:
             print(f"{run.model.name:<10} {run.hypotheses[i]}")
+
+
+def print_reading(models: Sequence[Path], segments: Sequence[Segment], most: int) -> None:
+    """The table of what the networks of models read, where any has one."""
+    loaded = [load_model(path) for path in models]
+    having = [model for model in loaded if isinstance(model.backbone, Injected)]
+    if not having:
+        return
+    documents = [
+        list(document) for _, document in groupby(segments, key=lambda segment: segment.document)
+    ]
+    print(
+        "| model | loss | off | mean | shuffled | varies | anchors | over its mean | over its "
+        "shuffle | reads |\n|---|---|---|---|---|---|---|---|---|---|"
+    )
+    for model in having:
+        reading = reading_of_model(model, documents, most)
+        losses = (reading.loss, reading.off, reading.mean, reading.shuffled)
+        anchors = "" if reading.entropy is None else f"{math.exp(reading.entropy):.1f}"
+        gains = [
+            f"{gain.value:.4f} ({gain.low:.4f} to {gain.high:.4f})"
+            for gain in (reading.over_mean, reading.over_shuffle)
+        ]
+        cells = [model.folder.name, *(f"{loss:.4f}" for loss in losses)]
+        cells += [f"{100 * reading.varying:.1f} %", anchors, *gains]
+        print(f"| {' | '.join(cells)} | {'yes' if reading.reads else 'no'} |")
+    print()
 
 
 def told(group: Group) -> tuple[str, str, str, str]:

@@ -8,11 +8,20 @@ learns from other sentences, as many, since they must stand together.
 A configuration, the base, and the folder in which every way and seed gets a model folder,
 OUT/WAY-SEED. Memory layers of the base go along where it stays. What was interrupted goes on, with
 the same options alone. A line of the table has the dev loss before and after in nats a subword, the
-parameters added, and the seconds of training, anchors and network together.
+parameters added, and the seconds of training, anchors and network together. While it learns, the
+log has what the network reads (`tmnmt.papers.reading`), and eval/reference_analysis.py says it of a
+finished folder.
 
+A network that needs longer than one sitting learns in stages: --start-from FILE begins with the
+weights of the stage before, FILE being reference.safetensors or context.safetensors of its folder.
+BASE is that folder, too, or the base that it has learned with; of a folder with a network the base
+alone is taken. So `anchors`, then `fixed` from its file, then `monolingual` from that of `fixed`.
+
+anchors         M-RefNet's anchors alone, until their distance is flat; its network has not learned
 monolingual     M-RefNet: the decoder learns with it (eq. 24)
 fixed           the same, with the whole base fixed
 bilingual       B-RefNet (eq. 25)
+regression      a control of B-RefNet's size, without anchors: the same loss, no local codes
 continued       no network: the decoder learns alone, as long as that of `monolingual`
 anchors-N       M-RefNet with N anchors, as anchors-30
 attended        LC-NMT (Jean et al. 2017): the decoder learns with it
@@ -30,28 +39,37 @@ import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import torch
+
 from tmnmt.errors import TmnmtError
 from tmnmt.models.base import Injectable
-from tmnmt.models.folder import load_model, parameters, save_model, stamp
+from tmnmt.models.folder import Model, load_model, parameters, save_model, stamp
+from tmnmt.models.injected import Injected, Network
 from tmnmt.papers.context_network import FORMS
-from tmnmt.papers.network_adaptation import train_network
+from tmnmt.papers.network_adaptation import stored_network, train_network
 from tmnmt.papers.network_config import Config, ContextConfig, ReferenceConfig
+from tmnmt.papers.reference_network import Monolingual, Referring, network_of
+from tmnmt.papers.reference_training import find_anchors, short_enough
 from tmnmt.training.adapt import MEMORY_FILE
 from tmnmt.training.answer_cache import same_settings
+from tmnmt.training.checkpoint import digest_of
 from tmnmt.training.config import load_config
-from tmnmt.training.data import load_corpora
+from tmnmt.training.data import Document, load_corpora
 from tmnmt.training.log import training_costs
+from tmnmt.training.trainers import NetworkOutcome
 
 WAYS: dict[str, Config] = {
     "monolingual": ReferenceConfig(form="monolingual"),
     "fixed": ReferenceConfig(form="monolingual", decoder=False),
     "bilingual": ReferenceConfig(form="bilingual"),
+    "regression": ReferenceConfig(form="regression"),
+    "anchors": ReferenceConfig(form="monolingual", decoder=False),
     # the weights into the state stay zero, so that no network is there
     "continued": ReferenceConfig(form="monolingual", learning_rate=0.0, anchors=2, anchor_epochs=1),
 }
 WAYS |= {form: ContextConfig(form=form) for form in FORMS}
 WAYS |= {f"{form}-fixed": ContextConfig(form=form, decoder=False) for form in FORMS}
-ANCHORS = "anchors-"
+ANCHORS, NUMBER_OF_ANCHORS = "anchors", "anchors-"
 SETTINGS = "settings.json"
 
 
@@ -69,6 +87,9 @@ def main() -> None:
     parser.add_argument("--batch-tokens", type=int, default=2000, help="of an update")
     parser.add_argument("--dev", type=int, default=500, help="dev segments")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    parser.add_argument("--start-from", type=Path, metavar="FILE", help="of one way alone")
+    parser.add_argument("--anchor-sentences", type=int, help="not given: --sentences")
+    parser.add_argument("--anchor-epochs", type=int, default=60, help="at most")
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     ways = dict[str, Config](options.ways)
@@ -76,7 +97,14 @@ def main() -> None:
     known = [corpus.name for corpus in data.corpus]
     if unknown := sorted({*(options.corpus or ())} - {*known}):
         parser.error(f"--corpus {' '.join(unknown)}: {options.config} has {', '.join(known)}")
-    load_model(options.base)  # what is wrong with it is told before the data are read
+    if options.start_from and len(ways) > 1:
+        parser.error("--start-from: one way alone begins with a file")
+    # what is wrong with base or network is told before the data are read
+    model = load_model(options.base).plain()
+    if not isinstance(model.backbone, Injectable):
+        parser.error(f"{options.base}: this base takes no network")
+    for config in ways.values():
+        beginning(options.start_from, model, config)
     corpora = load_corpora(
         replace(
             data,
@@ -84,9 +112,8 @@ def main() -> None:
         )
     )
     for way, seed in ((way, seed) for way in ways for seed in options.seeds):
-        model = load_model(options.base)
-        if not isinstance(model.backbone, Injectable):
-            parser.error(f"{options.base}: this base takes no reference network")
+        model = load_model(options.base).plain()
+        assert isinstance(model.backbone, Injectable)
         config = replace(
             ways[way],
             sentences=options.sentences,
@@ -96,13 +123,23 @@ def main() -> None:
             seed=seed,
         )
         if isinstance(config, ReferenceConfig):
-            config = replace(config, anchor_sentences=options.sentences)
+            config = replace(
+                config,
+                anchor_sentences=options.anchor_sentences or options.sentences,
+                anchor_epochs=min(options.anchor_epochs, config.anchor_epochs),
+            )
         folder = options.out / f"{way}-{seed}"
-        same_settings(folder / SETTINGS, asdict(config) | {"corpus": options.corpus})
-        learned = train_network(
-            model.backbone, model, corpora.train, corpora.dev, folder, config, resume=True
-        )
+        start = beginning(options.start_from, model, config)
+        given = {"corpus": options.corpus, "start_from": digest_of(start) if start else None}
+        same_settings(folder / SETTINGS, asdict(config) | given)
+        parts = model.backbone, model, corpora.train, corpora.dev, folder
+        if way == ANCHORS and isinstance(config, ReferenceConfig):
+            learned = only_anchors(*parts, config)
+        else:
+            learned = train_network(*parts, config, resume=True, start=start)
         made = learned.backbone if way != "continued" else learned.backbone.base
+        if isinstance(made, Injected):
+            made.network.half()  # as the base's, its weights are stored in fp16
         save_model(folder, made, model.vocab, model.config, half=True)
         if not config.tunes_decoder and (options.base / MEMORY_FILE).exists():
             shutil.copyfile(options.base / MEMORY_FILE, folder / MEMORY_FILE)
@@ -115,12 +152,37 @@ def main() -> None:
         )
 
 
+def beginning(path: Path | None, model: Model, config: Config) -> Network | None:
+    """The network of a file, where one is given."""
+    return None if path is None else stored_network(path, model, config)
+
+
+def only_anchors(
+    backbone: Injectable,
+    model: Model,
+    train: list[Document],
+    dev: list[Document],
+    folder: Path,
+    config: ReferenceConfig,
+) -> NetworkOutcome:
+    """A network that has anchors and has learned nothing, with their loss on held-out states before
+    and after."""
+    torch.manual_seed(config.seed)
+    network = network_of(config.kind(), backbone)
+    assert isinstance(network, Monolingual)
+    segments = short_enough(train, model.vocab, config.max_subwords)
+    standing = find_anchors(network, backbone, model.vocab, segments, folder, config, resume=True)
+    return NetworkOutcome(
+        Referring(backbone, network), standing.at_start["criterion"], standing.best
+    )
+
+
 def _way(name: str) -> tuple[str, Config]:
-    number = name.removeprefix(ANCHORS)
+    number = name.removeprefix(NUMBER_OF_ANCHORS)
     if number != name and number.isdecimal() and int(number) > 1:
         return name, ReferenceConfig(form="monolingual", anchors=int(number))
     if name not in WAYS:
-        allowed = ", ".join([*WAYS, f"{ANCHORS}N"])
+        allowed = ", ".join([*WAYS, f"{NUMBER_OF_ANCHORS}N"])
         raise argparse.ArgumentTypeError(f"no way {name!r}; allowed: {allowed}")
     return name, WAYS[name]
 

@@ -98,6 +98,8 @@ def test_what_only_the_sentence_before_says_is_learned(
     assert own[0] == other[0] == pytest.approx(learned.loss_before, abs=1e-5)
     assert min(own) == pytest.approx(learned.loss_after, abs=1e-5)
     assert learned.loss_after < 0.9 * learned.loss_before and own[-1] < 0.8 * other[-1]
+    reads, varying = (log_of(tmp_path, "context", f"dev_{name}") for name in ("reads", "varying"))
+    assert (reads[0], reads[-1]) == (0.0, 1.0) and varying[0] == 0.0 < varying[-1]
 
 
 def test_the_decoder_learns_with_it_and_the_encoder_stays(

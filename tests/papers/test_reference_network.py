@@ -16,6 +16,7 @@ from tmnmt.models.decoding import for_decoding
 from tmnmt.models.folder import load_model, save_model, stamp
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.papers.local_coding import LocalCoding, spread
+from tmnmt.papers.reading import Step
 from tmnmt.papers.reference_network import (
     Bilingual,
     Form,
@@ -26,7 +27,7 @@ from tmnmt.papers.reference_network import (
 )
 from tmnmt.vocab import BOS, EOS
 
-FORMS: list[Form] = ["monolingual", "bilingual"]
+FORMS: list[Form] = ["monolingual", "bilingual", "regression"]
 CONFIG = {"src_lang": "en", "tgt_lang": "fr", "max_subwords": 40, "model": SIZES}
 
 
@@ -151,9 +152,9 @@ def test_the_global_context_is_that_of_the_equations() -> None:
     network, made = referring("monolingual").network, torch.Generator().manual_seed(1)
     assert isinstance(network, Monolingual)
     state, context = (torch.randn(2, 6, generator=made) for _ in range(2))
-    said: list[Tensor] = []
+    steps: list[Step] = []
     with torch.no_grad():
-        injected = network.injector(lambda ids: ids, said.append)(
+        injected = network.injector(lambda ids: ids, steps.append)(
             torch.tensor([1, 2]), state, context
         )
         for row in range(2):
@@ -168,7 +169,8 @@ def test_the_global_context_is_that_of_the_equations() -> None:
             ]
             alpha = torch.stack(energies).softmax(0)
             c_g = sum(a * v for a, v in zip(alpha, network.anchors, strict=True))
-            torch.testing.assert_close(said[0][row], alpha)
+            assert steps[0].weights is not None
+            torch.testing.assert_close(steps[0].weights[row], alpha)
             torch.testing.assert_close(injected[row], network.into.weight @ c_g)
 
 
@@ -179,9 +181,9 @@ def test_the_regression_is_that_of_the_equations() -> None:
     coding = network.coding
     words = torch.randn(2, 4, generator=made)
     state, context = (torch.randn(2, 6, generator=made) for _ in range(2))
-    said: list[Tensor] = []
+    steps: list[Step] = []
     with torch.no_grad():
-        network.injector(lambda ids: words, said.append)(torch.tensor([1, 2]), state, context)
+        network.injector(lambda ids: words, steps.append)(torch.tensor([1, 2]), state, context)
         for row in range(2):
             q = torch.cat([words[row], state[row], context[row]])
             g = torch.tanh(network.point.weight @ q + network.point.bias)
@@ -198,7 +200,8 @@ def test_the_regression_is_that_of_the_equations() -> None:
             f = sum(
                 gamma[j] * (network.weight[j].t() @ g + network.bias[j]) for j in range(len(gamma))
             )
-            torch.testing.assert_close(said[0][row], f)
+            assert steps[0].word is not None
+            torch.testing.assert_close(steps[0].word[row], f)
 
 
 def test_localisation_is_that_of_the_equation() -> None:

@@ -13,6 +13,7 @@ import pytest
 import sacrebleu
 import torch
 from places import ROOT
+from reading_model import write_reading_model
 from tiny_memory_training import run_of
 from tiny_model import segments, write_tiny_model
 
@@ -66,9 +67,24 @@ def test_ways_are_trained_and_the_control_has_no_network(
     assert len(set(updates)) == 1 and updates[0] > 1  # as many as each other
     script("reference_networks").main()  # nothing is trained again
     assert [last_update(out / f"{way}-1" / "train.jsonl") for way in ways] == updates
+    arguments_before = list(sys.argv)
     monkeypatch.setattr(sys, "argv", [*sys.argv[:-4], "--dev", "4", *sys.argv[-2:]])
     with pytest.raises(UsageError, match="dev_segments was 5, is 4"):
         script("reference_networks").main()
+    folder = out / "bilingual-1"
+    stage = [*sys.argv[:2], str(folder), str(tmp_path / "next"), "bilingual", *options]
+    start = str(folder / "reference.safetensors")
+    monkeypatch.setattr(sys, "argv", [*stage, "--start-from", start])
+    capsys.readouterr()
+    script("reference_networks").main()
+    before = float(capsys.readouterr().out.split(" | ")[2])
+    assert before == pytest.approx(float(lines[0][3]), abs=2e-4)  # where the first stage ended
+    stage.insert(5, "attended")
+    monkeypatch.setattr(sys, "argv", [*stage, "--start-from", start])
+    with pytest.raises(SystemExit):
+        script("reference_networks").main()
+    assert "one way alone begins with a file" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "argv", arguments_before)
     for wrong in ["contined", "anchors-1"], ["continued", "--corpus", "b"]:
         monkeypatch.setattr(sys, "argv", [*sys.argv[:4], *wrong])
         with pytest.raises(SystemExit):
@@ -106,6 +122,24 @@ def test_models_stand_side_by_side(
     out = capsys.readouterr().out
     count = sum(p.numel() for p in load_model(base).backbone.parameters())
     assert f"| base | {count:,} | 0.0 % |" in out and out.count("| all | 3 |") == 2
+    assert "over its mean" not in out  # neither has a network
+
+
+def test_what_networks_read_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models = [write_reading_model(tmp_path / form, form) for form in ("attended", "around")]
+    write_tsv(tmp_path / "m.tsv", segments())
+    arguments = [*map(str, models), "--segments", str(tmp_path / "m.tsv"), "--most", "8"]
+    monkeypatch.setattr(sys, "argv", ["reference_analysis.py", *arguments, "--only-reading"])
+    script("reference_analysis").main()
+    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if line]
+    assert [row[0] for row in rows[2:]] == ["| attended", "| around"]
+    for row in rows[2:]:
+        loss, off, mean = map(float, row[1:4])
+        assert loss != off and float(row[7].split()[0]) == pytest.approx(mean - loss, abs=2e-4)
+        assert row[-1] == "no |"  # it has learned nothing, and feeds what is drawn
+    assert float(rows[2][6]) > 1 and rows[3][6] == ""
 
 
 def test_the_recipe_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

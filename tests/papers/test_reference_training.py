@@ -16,10 +16,12 @@ from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import load_model
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.papers.network_config import ReferenceConfig
+from tmnmt.papers.reading import Step
 from tmnmt.papers.reference_network import Bilingual, Referring, network_of
 from tmnmt.papers.reference_training import AnchorPart, ReferencePart, pooled, train_reference
 from tmnmt.training.config import load_config
 from tmnmt.training.memory_config import MemoryConfig
+from tmnmt.training.parts import Flat, PartTrainer
 from tmnmt.training.run import train
 from tmnmt.training.trainers import NetworkOutcome
 from tmnmt.vocab import BOS, EOS, Vocabulary
@@ -46,9 +48,11 @@ def vocab() -> Vocabulary:
     return Vocabulary.train((text for s in sentences() for text in (s.src, s.tgt)), 320)
 
 
-def learn(folder: Path, vocab: Vocabulary, config: ReferenceConfig, **more: bool) -> NetworkOutcome:
+def learn(
+    folder: Path, vocab: Vocabulary, config: ReferenceConfig, resume: bool = False
+) -> NetworkOutcome:
     made = documents()
-    return train_reference(base(vocab), vocab, made[:5], made[5:], folder, config, **more)
+    return train_reference(base(vocab), vocab, made[:5], made[5:], folder, config, resume)
 
 
 def weights(backbone: RNNsearch) -> dict[str, Tensor]:
@@ -91,12 +95,13 @@ def test_a_bilingual_network_loses_what_the_equations_say(vocab: Vocabulary) -> 
         encoded = backbone.encode(torch.tensor([src]), torch.tensor([len(src)]))
         state, prev = backbone.start(encoded), BOS
         for word in tgt:
-            said: list[Tensor] = []
-            inject = network.injector(backbone.embed, said.append)
+            steps: list[Step] = []
+            inject = network.injector(backbone.embed, steps.append)
             before = torch.tensor([prev])
             state, context, hidden = backbone.step(before, state, encoded, inject)
             log_p = backbone.readout(before, hidden, context).log_softmax(-1)[0, word]
-            wrong = (backbone.embed(torch.tensor([word])) - said[0])[0].square().sum()
+            assert steps[0].word is not None
+            wrong = (backbone.embed(torch.tensor([word])) - steps[0].word)[0].square().sum()
             expected += float(0.7 * wrong - log_p)
             prev, words = word, words + 1
         expected += 0.7 * 0.01 * float(network.weight.square().sum())
@@ -188,6 +193,16 @@ def test_anchors_come_nearer_to_what_they_say_than_the_middle_is() -> None:
     learned = part.validate()
     assert learned["criterion"] < begun["criterion"]
     assert learned["distance"] < 0.33
+
+
+@pytest.mark.parametrize(("gain", "epochs"), [(0.9, 3), (0.0, 6)])
+def test_anchors_are_found_until_they_are_flat(gain: float, epochs: int, tmp_path: Path) -> None:
+    """Two epochs of too small a gain end it; where every gain counts, all epochs are used."""
+    angle = torch.linspace(0, 3, 100)
+    part = AnchorPart(torch.stack([angle.cos(), angle.sin()], 1), replace(CONFIG, hidden=16))
+    trainer = PartTrainer(part, tmp_path, 6, 1e-3, 1000, 1000, flat=Flat(gain, 2))
+    trainer.run()
+    assert trainer.standing.done and trainer.standing.epoch == epochs
 
 
 def test_train_makes_a_base_a_network_and_layers_on_top_of_both(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ SELECTIONS: Registry[Any] = Registry(
 # each is a `tmnmt.index.select.Ranking`
 SIMILARITIES: Registry[Any] = Registry("similarity", {"fuzzy": "tmnmt.index.select:FUZZY"})
 
-Form = Literal["monolingual", "bilingual"]  # of a reference network
+Form = Literal["monolingual", "bilingual", "regression"]  # of a reference network
 ContextForm = Literal["attended", "auxiliary", "gated", "around"]  # of a context network
 Select = Annotated[str, Choices(SELECTIONS)]
 Similarity = Annotated[str, Choices(SIMILARITIES)]

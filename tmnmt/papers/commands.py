@@ -34,9 +34,14 @@ class ReferenceNetwork(Options):
     """Which reference network is made."""
 
     title = "Network"
-    form: Annotated[Form, Help("monolingual: M-RefNet; bilingual: B-RefNet.", metavar="FORM")] = (
-        "monolingual"
-    )
+    form: Annotated[
+        Form,
+        Help(
+            "monolingual: M-RefNet; bilingual: B-RefNet; regression: a control of B-RefNet's size "
+            "without anchors.",
+            metavar="FORM",
+        ),
+    ] = "monolingual"
     anchors: Annotated[
         int | None,
         whole(2, 10_000),

@@ -68,6 +68,7 @@ from tmnmt.models.base import (
     Surveyed,
 )
 from tmnmt.models.injected import Embed, Injected, Network, Sizes
+from tmnmt.papers.reading import Keep, Step, ignore
 from tmnmt.vocab import EOS, PAD
 
 Read = tuple[Tensor, ...]  # of a document: (B, ...) each
@@ -91,17 +92,26 @@ class ContextNetwork(Network, ABC):
     reads_document: bool = False  # whether it reads all others
 
     @abstractmethod
+    def has_text(self, place: Place) -> bool:
+        """Whether there is anything to read at a place."""
+
+    @abstractmethod
     def read(self, embed: Embed, places: Sequence[Place]) -> Read | None:
         """What the decoder reads of the document of every row: what is injected for a row without
         anything is 0. None where no row has anything."""
 
     @abstractmethod
-    def injector(self, embed: Embed, memory: Read) -> Inject:
-        """What the decoder calls at every step, with K consecutive rows for each that was read."""
+    def injector(self, embed: Embed, memory: Read, keep: Keep = ignore) -> Inject:
+        """What the decoder calls at every step, with K consecutive rows for each that was read.
+        `keep` gets at every step the weights of the words that are read (R, S), of a network that
+        attends to words."""
 
 
 class Previous(ContextNetwork):
     """A network that reads the sentences before."""
+
+    def has_text(self, place: Place) -> bool:
+        return bool(place)
 
     def read(self, embed: Embed, places: Sequence[Place]) -> Read | None:
         recent = [row[-self.sentences :] for row in cast("Sequence[PrecedingSentences]", places)]
@@ -143,7 +153,7 @@ class Attended(Previous):
         mask = torch.arange(states.shape[1], device=states.device) < real[:, None]
         return states, self.of_state(states), mask
 
-    def injector(self, embed: Embed, memory: Read) -> Inject:
+    def injector(self, embed: Embed, memory: Read, keep: Keep = ignore) -> Inject:
         states, keys, mask = memory
 
         def inject(prev: Tensor, state: Tensor, context: Tensor) -> Tensor:
@@ -151,6 +161,7 @@ class Attended(Previous):
             query = query.unflatten(0, (len(states), -1))[:, :, None]  # (B, K, 1, a)
             energy = torch.tanh(query + keys[:, None]) @ self.vector  # (B, K, S)
             alpha = energy.masked_fill(~mask[:, None], -torch.inf).softmax(-1)
+            keep(Step(weights=alpha.flatten(0, 1)))
             update: Tensor = self.into((alpha @ states).flatten(0, 1))
             return update
 
@@ -184,7 +195,7 @@ class Hierarchical(Previous):
             _last(self.document, of_rows, torch.tensor(counts)), filled_rows, len(previous)
         )[:1]
 
-    def injector(self, embed: Embed, memory: Read) -> Inject:
+    def injector(self, embed: Embed, memory: Read, keep: Keep = ignore) -> Inject:
         (document,), gate = memory, self.gate
         if gate is None:
             update = self.into(document)
@@ -213,12 +224,15 @@ class Remembered(ContextNetwork):
         self.into = nn.Linear(2 * half + sizes.hidden, sizes.update, bias=False)
         nn.init.zeros_(self.into.weight)
 
+    def has_text(self, place: Place) -> bool:
+        return isinstance(place, SurroundingText) and len(place.document.sources) > 1
+
     def read(self, embed: Embed, places: Sequence[Place]) -> Read | None:
         """What is injected at every step (B, update_size)."""
         row_places = {
             row: place
-            for row, place in enumerate(cast("Sequence[SurroundingText | None]", places))
-            if place is not None and len(place.document.sources) > 1
+            for row, place in enumerate(cast("Sequence[SurroundingText]", places))
+            if self.has_text(place)
         }
         if not row_places:
             return None
@@ -258,7 +272,7 @@ class Remembered(ContextNetwork):
             -1,
         )
 
-    def injector(self, embed: Embed, memory: Read) -> Inject:
+    def injector(self, embed: Embed, memory: Read, keep: Keep = ignore) -> Inject:
         (update,) = memory
         return lambda prev, state, context: _for_beam(update, len(prev))
 

@@ -22,6 +22,7 @@ from torch import Tensor
 from tmnmt.durable import make_folder
 from tmnmt.errors import DataError
 from tmnmt.models.base import Injectable, Place, SurroundingText
+from tmnmt.models.injected import Network
 from tmnmt.papers.context_network import (
     ContextNetwork,
     InDocument,
@@ -29,8 +30,9 @@ from tmnmt.papers.context_network import (
     surveyed,
 )
 from tmnmt.papers.network_config import ContextConfig
-from tmnmt.papers.network_training import InjectedPart, run_part
+from tmnmt.papers.network_training import InjectedPart, expect_two, run_part
 from tmnmt.papers.own_words import own_words
+from tmnmt.papers.reading import Change, Keep, ignore, reading_of, unchanged
 from tmnmt.training.cache import elsewhere, stretches
 from tmnmt.training.checkpoint import digest_of
 from tmnmt.training.memory_data import Documents, fits, fitting
@@ -60,25 +62,29 @@ def train_context(
     folder: Path,
     config: ContextConfig,
     resume: bool = False,
+    start: Network | None = None,
 ) -> NetworkOutcome:
     """Trains a context network for a finished base; checkpoints and log go to `folder`. The caller
-    saves it, and with it the base, whose decoder may have learned.
+    saves it, and with it the base, whose decoder may have learned. `start`: a network of the same
+    kind that learns on.
 
     Afterwards `backbone` is in evaluation mode and asks for no gradients. Raises UsageError where a
     run is there and `resume` is not given, DataError where there is nothing to learn from."""
     make_folder(folder)
     backbone.eval().requires_grad_(False)
     torch.manual_seed(config.seed)
-    network = context_network_of(config.kind(), backbone)
+    network = (
+        start if isinstance(start, ContextNetwork) else context_network_of(config.kind(), backbone)
+    )
     network = network.to(next(backbone.parameters()).device)
     parts = (
         ("train", documents, config.sentences),
         ("dev", dev_documents, config.dev_segments),
     )
     train, dev = (
-        surrounded(backbone, part, vocab, config, limit, folder / f"said-{name}.jsonl.gz")
-        if network.reads_document
-        else examples(part, vocab, network.sentences, config.max_subwords, limit)
+        examples_for(
+            network, backbone, vocab, part, config, limit, folder / f"said-{name}.jsonl.gz"
+        )
         for name, part, limit in parts
     )
     for label, sample in (("to learn from", train), ("held out", dev)):
@@ -96,6 +102,22 @@ def train_context(
     network.eval().requires_grad_(False)
     reading = InDocument(backbone, network)
     return NetworkOutcome(reading, standing.at_start["criterion"], standing.best)
+
+
+def examples_for(
+    network: ContextNetwork,
+    backbone: Injectable,
+    vocab: Vocabulary,
+    documents: Documents,
+    config: ContextConfig,
+    limit: int,
+    path: Path,
+) -> list[Example]:
+    """About `limit` of the segments, with what the network reads of their documents. What the base
+    says of them is kept in `path`, where the network reads it."""
+    if network.reads_document:
+        return surrounded(backbone, documents, vocab, config, limit, path)
+    return examples(documents, vocab, network.sentences, config.max_subwords, limit)
 
 
 def examples(
@@ -176,29 +198,60 @@ class ContextPart(InjectedPart[Example]):
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """Dev's loss; and with what is read for sentences of other documents in place of what is
-        read for these: how much of a gain is the document's. The second where there are two."""
+        """Dev's loss, and what the network reads; and the loss with what is read for sentences of
+        other documents in place of what is read for these: how much of a gain is the document's.
+        The last where there are two."""
         self.backbone.eval()
+        reading = reading_of(self)
+        losses = reading.figures | {"criterion": reading.loss}
         partners = elsewhere(
             [example.document for example in self.dev], distance=len(self.dev) // 2
         )
-        loss, control, tokens = 0.0, 0.0, 0
+        if partners is None:
+            return losses
+        total, words = 0.0, 0
         for unit in self.dev_units:
             batch = [self.dev[i] for i in unit]
-            log_p = self.log_probs(batch, [example.place for example in batch])
-            loss, tokens = loss - float(log_p.sum()), tokens + len(log_p)
-            if partners is not None:
-                places = [
-                    transplanted(self.dev[i].place, self.dev[partners[i]].place) for i in unit
-                ]
-                control -= float(self.log_probs(batch, places).sum())
-        controls = {"of another document": control / tokens} if partners is not None else {}
-        return controls | {"criterion": loss / tokens}
+            places = [transplanted(self.dev[i].place, self.dev[partners[i]].place) for i in unit]
+            log_p = self.log_probs(batch, places)
+            total, words = total - float(log_p.sum()), words + len(log_p)
+        return losses | {"of another document": total / words}
+
+    def dev_forced(self, unit: Sequence[int], change: Change, keep: Keep) -> ForcedBatch:
+        batch = [self.dev[i] for i in unit]
+        return self._forced(batch, [example.place for example in batch], change, keep)
+
+    def has_text(self, unit: Sequence[int]) -> Tensor:
+        return torch.tensor([self.network.has_text(self.dev[i].place) for i in unit])
+
+    def _forced(
+        self,
+        batch: Sequence[Example],
+        places: Sequence[Place],
+        change: Change = unchanged,
+        keep: Keep = ignore,
+    ) -> ForcedBatch:
+        """Contexts and hidden states along the references, where `places` say what is read, with
+        what is fed in place of what the network feeds."""
+        src, lengths, tgt = self.coded(batch)
+        encoded = self.backbone.encode(src, lengths)
+        memory = self.network.read(self.backbone.embed, places)
+        inject = None
+        if memory is not None:
+            inject = change(self.network.injector(self.backbone.embed, memory, keep))
+        return ForcedBatch(tgt, *self.backbone.forced(encoded, tgt, inject))
 
     def log_probs(self, batch: Sequence[Example], places: Sequence[Place]) -> Tensor:
         """log p of every reference word (n,), where `places` say what is read."""
-        src, lengths, tgt = self.coded(batch)
-        reading = InDocument(self.backbone, self.network)
-        encoded = reading.in_document(reading.encode(src, lengths), places)
-        forced = ForcedBatch(tgt, *reading.forced(encoded, tgt))
+        forced = self._forced(batch, places)
         return gold_log_probs(self.backbone, forced, forced.hiddens[forced.real], forced.real)
+
+
+def context_reader(
+    model: InDocument, vocab: Vocabulary, documents: Documents, config: ContextConfig, path: Path
+) -> ContextPart:
+    """A base with its network, and about `config.dev_segments` segments along which it is measured
+    what the network reads. What the base says of them is kept in `path`."""
+    network, base = model.network, model.base
+    dev = examples_for(network, base, vocab, documents, config, config.dev_segments, path)
+    return ContextPart(network, base, vocab, [], expect_two(dev), config)

@@ -6,18 +6,31 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import torch
 
 from tmnmt.durable import rename, sync_tree
-from tmnmt.errors import DataError, UsageError
+from tmnmt.errors import DataError, ModelError, UsageError
 from tmnmt.models.base import Injectable
-from tmnmt.models.folder import SHORTLIST_FILE, Model, save_model, stamp
-from tmnmt.models.injected import Injected
-from tmnmt.papers.context_training import train_context
-from tmnmt.papers.network_config import Config, ContextConfig
+from tmnmt.models.folder import (
+    NETWORK_SIZE,
+    SHORTLIST_FILE,
+    UNREADABLE,
+    Model,
+    most_bytes,
+    read_regular,
+    reason_of,
+    save_model,
+    stamp,
+)
+from tmnmt.models.injected import NETWORKS, Injected, Network, with_stored_network
+from tmnmt.papers.context_network import InDocument
+from tmnmt.papers.context_training import context_reader, train_context
+from tmnmt.papers.network_config import Config, ContextConfig, ReferenceConfig
+from tmnmt.papers.reading import Reader, Reading, reading_of
 from tmnmt.papers.reference_network import Referring
-from tmnmt.papers.reference_training import train_reference
+from tmnmt.papers.reference_training import reference_reader, train_reference
 from tmnmt.segments import Segment
 from tmnmt.training.adapt import MEMORY_FILE, split, work_beside
 from tmnmt.training.log import LOG_FILE
@@ -68,12 +81,52 @@ def train_network(
     folder: Path,
     config: Config,
     resume: bool,
+    start: Network | None = None,
 ) -> NetworkOutcome:
-    """Trains the network that `config` is of, for the base of `model`."""
+    """Trains the network that `config` is of, for the base of `model`; from `start`, where one is
+    given."""
     parts = backbone, model.vocab, train, dev, folder
     if isinstance(config, ContextConfig):
-        return train_context(*parts, config, resume)
-    return train_reference(*parts, config, resume)
+        return train_context(*parts, config, resume, start)
+    return train_reference(*parts, config, resume, start)
+
+
+def stored_network(path: Path, model: Model, config: Config) -> Network:
+    """A network that learns on, from the file that a model folder has of it. Raises ModelError
+    where it is none that `config` is of, or has learned with another base than that of `model`."""
+    kind = network_kind(config)
+    if not isinstance(model.backbone, Injectable):
+        raise ModelError(f"{model.folder}: this base takes no {kind} network")
+    limit = NETWORK_SIZE * most_bytes(model.backbone)
+    content = read_regular(path, limit, f"no {kind} network of this base is")
+    binding = NETWORKS[kind]
+    try:
+        network = with_stored_network(content, binding, model.backbone, model.base_hash).network
+    except UNREADABLE as error:
+        raise ModelError(
+            f"{path}: no {kind} network of {model.folder}: {reason_of(error)}"
+        ) from error
+    if network.kind != config.kind():
+        raise ModelError(f"{path}: it is {network.kind}, and what learns is {config.kind()}")
+    return network
+
+
+def reading_of_model(model: Model, documents: Documents, most: int) -> Reading:
+    """What the network of a model reads along the references of about `most` segments. Raises
+    UsageError where the model has none, DataError where fewer than two segments are short
+    enough."""
+    backbone = model.backbone
+    with TemporaryDirectory() as folder:
+        if isinstance(backbone, Referring):
+            reference = ReferenceConfig(decoder=False, dev_segments=most)
+            reader: Reader = reference_reader(backbone, model.vocab, documents, reference)
+        elif isinstance(backbone, InDocument):
+            context = ContextConfig(decoder=False, dev_segments=most)
+            path = Path(folder) / "said.jsonl.gz"
+            reader = context_reader(backbone, model.vocab, documents, context, path)
+        else:
+            raise UsageError(f"{model.folder}: this model has no network beside its base")
+        return reading_of(reader)
 
 
 def network_kind(config: Config) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tmnmt.config.bounds import AboveZero, AtLeastZero, Count, Seed
+from tmnmt.config.bounds import AboveZero, AtLeastZero, Count, Seed, Share
 from tmnmt.config.options import Form
 from tmnmt.papers.context_network import ContextForm, ContextKind
 from tmnmt.papers.reference_network import ReferenceKind
 
-ANCHORS: dict[Form, int] = {"monolingual": 100, "bilingual": 30}  # as in the paper
+# as in the paper; the control of a bilingual network has its size
+ANCHORS: dict[Form, int] = {"monolingual": 100, "bilingual": 30, "regression": 30}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +42,7 @@ class ReferenceConfig(InjectedConfig):
     """The table [reference]. What the paper does not say is OURS; where it does, that is the
     default. The decoder learns with a monolingual network only (eq. 24)."""
 
-    form: Form = "monolingual"  # M-RefNet; or bilingual: B-RefNet
+    form: Form = "monolingual"  # M-RefNet; bilingual: B-RefNet; regression: its control
     anchors: Count | None = None  # 100 of a monolingual network, 30 of a bilingual one
     anchor_size: Count = 100  # bilingual
     hidden: Count = 256  # units of the scores; the paper does not say
@@ -49,7 +50,9 @@ class ReferenceConfig(InjectedConfig):
     far: AtLeastZero = 1.0
     near: AtLeastZero = 0.1
     anchor_sentences: Count = 20_000  # whose mean states anchors are found for
-    anchor_epochs: Count = 5
+    anchor_epochs: Count = 60  # at most; found earlier where eq. 13 on held-out states is flat:
+    anchor_gain: Share = 0.001  # where an epoch lowers it by less than this share,
+    anchor_flat_epochs: Count = 5  # and so many in a row do
     anchor_batch: Count = 256  # sentences of an update
     anchor_learning_rate: AboveZero = 1e-3
     regression: AtLeastZero = 1.0  # lambda of eq. 25

@@ -12,11 +12,12 @@ from typing import Generic, Protocol, TypeVar
 import torch
 from torch import Tensor, nn
 
+from tmnmt.errors import DataError
 from tmnmt.keys.pair_keys import padded
 from tmnmt.models.base import Injectable
 from tmnmt.models.injected import Network
 from tmnmt.papers.network_config import Config
-from tmnmt.training.parts import Part, PartTrainer, Standing, Unit
+from tmnmt.training.parts import Flat, Part, PartTrainer, Standing, Unit
 from tmnmt.training.tm import batches, evenly
 from tmnmt.vocab import EOS, Vocabulary
 
@@ -105,6 +106,13 @@ class InjectedPart(Part, Generic[T]):
         return padded(src, self.device), lengths, tgt
 
 
+def expect_two(sample: Sequence[T]) -> Sequence[T]:
+    """The sample. Raises DataError where it is of fewer than two, of which no interval is."""
+    if len(sample) < 2:
+        raise DataError(f"{len(sample)} segments that are short enough; at least 2 are wanted")
+    return sample
+
+
 def sample_of(all_of_them: Sequence[T], limit: int) -> list[T]:
     """About so many, evenly."""
     return [all_of_them[i] for i in evenly(len(all_of_them), limit)]
@@ -119,9 +127,11 @@ def run_part(
     resume: bool,
     begun_from: str,
     content: str,
+    flat: Flat | None = None,
 ) -> Standing:
-    """Trains a part to its end, from where it stands. Raises UsageError where a run is there and
-    `resume` is not given; `content` says what the folder then holds."""
+    """Trains a part to its end, from where it stands; where `flat` is given, until it is flat.
+    Raises UsageError where a run is there and `resume` is not given; `content` says what the folder
+    then holds."""
     trainer = PartTrainer(
         part,
         folder,
@@ -130,5 +140,6 @@ def run_part(
         config.validate_every,
         config.checkpoint_every,
         begun_from,
+        flat,
     )
     return trainer.run_from(resume, content)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import torch
@@ -28,6 +28,7 @@ from tmnmt.config.options import Form as Form  # which networks there are
 from tmnmt.models.base import E, Inject, Injectable, S
 from tmnmt.models.injected import Embed, Injected, Network, Sizes
 from tmnmt.papers.local_coding import LocalCoding
+from tmnmt.papers.reading import Keep, Step, ignore
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,18 @@ class ReferenceNetwork(Network, ABC):
     kind: ReferenceKind
 
     @abstractmethod
-    def injector(self, embed: Embed, keep: Callable[[Tensor], object] = lambda _: None) -> Inject:
+    def injector(self, embed: Embed, keep: Keep = ignore) -> Inject:
         """What the decoder calls at every step; all that no step changes is computed here. `keep`
-        gets at every step what was read: alpha (R, C) of a monolingual network, f_s(q) (R, E) of a
-        bilingual one."""
+        gets at every step the weights of the anchors (R, C), and of a network that expects the next
+        word f_s(q) (R, E)."""
+
+
+class Regression(ReferenceNetwork):
+    """A network that expects the next word.
+
+    weight: what eq. 23 keeps small."""
+
+    weight: Tensor
 
 
 class Monolingual(ReferenceNetwork):
@@ -70,20 +79,20 @@ class Monolingual(ReferenceNetwork):
         self.into = nn.Linear(sizes.annotation, sizes.update, bias=False)
         nn.init.zeros_(self.into.weight)
 
-    def injector(self, embed: Embed, keep: Callable[[Tensor], object] = lambda _: None) -> Inject:
+    def injector(self, embed: Embed, keep: Keep = ignore) -> Inject:
         keys, updates = self.of_anchor(self.anchors), self.into(self.anchors)  # (C, a), (C, update)
 
         def inject(prev: Tensor, state: Tensor, context: Tensor) -> Tensor:
             query = self.of_state(state) + self.of_context(context)  # (R, a)
             alpha = (torch.tanh(query[:, None] + keys) @ self.vector).softmax(-1)
-            keep(alpha)
+            keep(Step(weights=alpha))
             added: Tensor = alpha @ updates
             return added
 
         return inject
 
 
-class Bilingual(ReferenceNetwork):
+class Bilingual(Regression):
     """B-RefNet."""
 
     def __init__(self, kind: ReferenceKind, sizes: Sizes) -> None:
@@ -99,7 +108,7 @@ class Bilingual(ReferenceNetwork):
         self.into = nn.Linear(sizes.word, sizes.update, bias=False)
         nn.init.zeros_(self.into.weight)
 
-    def injector(self, embed: Embed, keep: Callable[[Tensor], object] = lambda _: None) -> Inject:
+    def injector(self, embed: Embed, keep: Keep = ignore) -> Inject:
         gammas, weight = self.coding.coding(), self.weight.flatten(0, 1)  # (C k, E)
 
         def inject(prev: Tensor, state: Tensor, context: Tensor) -> Tensor:
@@ -107,16 +116,53 @@ class Bilingual(ReferenceNetwork):
             g = torch.tanh(self.point(q))  # (R, k)
             gamma = gammas(q, g)  # (R, C)
             word = (gamma[:, :, None] * g[:, None]).flatten(1) @ weight + gamma @ self.bias
-            keep(word)
+            keep(Step(gamma, word))
             update: Tensor = self.into(word)
             return update
 
         return inject
 
 
+class WithoutAnchors(Regression):
+    """The control of B-RefNet: what is expected is regressed from q by a hidden layer, which gives
+    it as many parameters as the local codes have, to a hidden unit:
+
+    f(q) = W tanh(H q + h) + b"""
+
+    def __init__(self, kind: ReferenceKind, sizes: Sizes) -> None:
+        super().__init__()
+        self.kind = kind
+        with torch.device("meta"):
+            wanted = _numbers(Bilingual(replace(kind, form="bilingual"), sizes))
+        input_size = sizes.word + sizes.hidden + sizes.context
+        rest = sizes.word + sizes.word * sizes.update  # b, and what leads into the state
+        units = max((wanted - rest) // (input_size + 1 + sizes.word), 1)
+        self.point = nn.Linear(input_size, units)
+        self.weight = nn.Parameter(torch.empty(units, sizes.word))
+        self.bias = nn.Parameter(torch.zeros(sizes.word))
+        nn.init.normal_(self.weight, std=units**-0.5 * sizes.word**-0.5)
+        self.into = nn.Linear(sizes.word, sizes.update, bias=False)
+        nn.init.zeros_(self.into.weight)
+
+    def injector(self, embed: Embed, keep: Keep = ignore) -> Inject:
+        def inject(prev: Tensor, state: Tensor, context: Tensor) -> Tensor:
+            q = torch.cat([embed(prev), state, context], -1)
+            word = torch.tanh(self.point(q)) @ self.weight + self.bias
+            keep(Step(word=word))
+            update: Tensor = self.into(word)
+            return update
+
+        return inject
+
+
+def _numbers(network: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in network.parameters())
+
+
 FORMS: dict[Form, Callable[[ReferenceKind, Sizes], ReferenceNetwork]] = {
     "monolingual": Monolingual,
     "bilingual": Bilingual,
+    "regression": WithoutAnchors,
 }
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from random import Random
@@ -24,20 +24,22 @@ from tmnmt.durable import make_folder
 from tmnmt.errors import DataError
 from tmnmt.keys.pair_keys import padded
 from tmnmt.models.base import Injectable
+from tmnmt.models.injected import Network
 from tmnmt.papers.local_coding import LocalCoding, spread
 from tmnmt.papers.network_config import ReferenceConfig
-from tmnmt.papers.network_training import InjectedPart, run_part, sample_of
+from tmnmt.papers.network_training import InjectedPart, expect_two, run_part, sample_of
+from tmnmt.papers.reading import Change, Keep, Step, reading_of, unchanged
 from tmnmt.papers.reference_network import (
-    Bilingual,
     Monolingual,
     ReferenceNetwork,
     Referring,
+    Regression,
     network_of,
 )
 from tmnmt.segments import Segment
 from tmnmt.training.checkpoint import digest_of
 from tmnmt.training.memory_data import Documents, fitting
-from tmnmt.training.parts import Part, Unit
+from tmnmt.training.parts import Flat, Part, Standing, Unit
 from tmnmt.training.teacher_forcing import ForcedBatch, gold_log_probs
 from tmnmt.training.trainers import NetworkOutcome
 from tmnmt.vocab import EOS, Vocabulary
@@ -57,15 +59,16 @@ def train_reference(
     folder: Path,
     config: ReferenceConfig,
     resume: bool = False,
+    start: Network | None = None,
 ) -> NetworkOutcome:
     """Trains a network for a finished base; checkpoints and log go to `folder`. The caller saves
-    it, and with it the base, whose decoder may have learned (`config.tunes_decoder`).
+    it, and with it the base, whose decoder may have learned (`config.tunes_decoder`). `start`: a
+    network of the same kind that learns on, with the anchors that it has.
 
     Afterwards `backbone` is in evaluation mode and asks for no gradients. Raises UsageError where a
     run is there and `resume` is not given, DataError where there is nothing to learn from."""
     train, dev = (
-        [segment for document in fitting(part, vocab, config.max_subwords) for segment in document]
-        for part in (documents, dev_documents)
+        short_enough(part, vocab, config.max_subwords) for part in (documents, dev_documents)
     )
     if not train or not dev:
         raise DataError(
@@ -73,11 +76,11 @@ def train_reference(
         )
     make_folder(folder)
     backbone.eval().requires_grad_(False)
-    device = next(backbone.parameters()).device
     torch.manual_seed(config.seed)
-    network = network_of(config.kind(), backbone).to(device)
-    if isinstance(network, Monolingual):
-        network.anchors.copy_(find_anchors(backbone, vocab, train, folder, config, resume))
+    network = start if isinstance(start, ReferenceNetwork) else network_of(config.kind(), backbone)
+    network = network.to(next(backbone.parameters()).device)
+    if isinstance(network, Monolingual) and start is None:
+        find_anchors(network, backbone, vocab, train, folder, config, resume)
     part = ReferencePart(
         network,
         backbone,
@@ -97,24 +100,42 @@ def train_reference(
     return NetworkOutcome(Referring(backbone, network), *losses)
 
 
+def short_enough(documents: Documents, vocab: Vocabulary, max_subwords: int) -> list[Segment]:
+    """The segments of documents, without those that are too long."""
+    return [segment for document in fitting(documents, vocab, max_subwords) for segment in document]
+
+
 def find_anchors(
+    network: Monolingual,
     backbone: Injectable,
     vocab: Vocabulary,
     segments: Sequence[Segment],
     folder: Path,
     config: ReferenceConfig,
     resume: bool = False,
-) -> Tensor:
-    """Anchors (C, e) of the mean states of about `anchor_sentences` sources."""
+) -> Standing:
+    """Gives a network anchors (C, e) of the mean states of about `anchor_sentences` sources, and
+    says how well they do."""
+    make_folder(folder)
     points = pooled(backbone, vocab, sample_of(segments, config.anchor_sentences))
     kind = config.kind()
     if len(points) <= kind.anchors:
         raise DataError(f"reference: {len(points)} sentences, fewer than {kind.anchors + 1}")
     part = AnchorPart(points, config)
     begun_from = f"{digest_of(backbone)} {kind.anchors} {kind.hidden} {len(points)}"
-    rate = config.anchor_learning_rate
-    run_part(part, folder, config.anchor_epochs, rate, config, resume, begun_from, TRAINED_NETWORK)
-    return part.module.anchors.detach()
+    standing = run_part(
+        part,
+        folder,
+        config.anchor_epochs,
+        config.anchor_learning_rate,
+        config,
+        resume,
+        begun_from,
+        TRAINED_NETWORK,
+        Flat(config.anchor_gain, config.anchor_flat_epochs),
+    )
+    network.anchors.copy_(part.module.anchors.detach())
+    return standing
 
 
 @torch.no_grad()
@@ -186,47 +207,60 @@ class ReferencePart(InjectedPart[Segment]):
     config: ReferenceConfig
 
     def loss(self, segments: Sequence[Segment]) -> tuple[Tensor, int]:
-        predictions: list[Tensor] = []
-        batch = self._forced(segments, predictions.append)
+        steps: list[Step] = []
+        batch = self._forced(segments, unchanged, steps.append)
         log_p = gold_log_probs(self.backbone, batch, batch.hiddens[batch.real], batch.real)
         loss = -log_p.sum()
-        if isinstance(self.network, Bilingual):
+        if isinstance(self.network, Regression):
             weights = self.network.weight.square().sum()
-            wrong = (
-                self._wrong(batch, predictions).sum() + self.config.decay * len(segments) * weights
-            )
+            wrong = self._wrong(batch, steps).sum() + self.config.decay * len(segments) * weights
             loss = loss + self.config.regression * wrong
         return loss, len(log_p)
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """Dev's loss with the network; of a bilingual one, too, the mean squared distance of f_s
-        from the embedding of the word that comes."""
+        """Dev's loss with the network, and what it reads; of one that expects the next word, too,
+        the mean squared distance of f_s from its embedding."""
         self.backbone.eval()
-        total, wrong, tokens = 0.0, 0.0, 0
-        for unit in self.dev_units:
-            predictions: list[Tensor] = []
-            batch = self._forced([self.dev[i] for i in unit], predictions.append)
-            log_p = gold_log_probs(self.backbone, batch, batch.hiddens[batch.real], batch.real)
-            total, tokens = total - float(log_p.sum()), tokens + len(log_p)
-            if isinstance(self.network, Bilingual):
-                wrong += float(self._wrong(batch, predictions).sum())
-        losses = {"reference": total / tokens, "criterion": total / tokens}
-        if isinstance(self.network, Bilingual):
-            losses["regression"] = wrong / tokens
-        return losses
+        wrong: list[Tensor] = []
 
-    def _forced(self, segments: Sequence[Segment], keep: Callable[[Tensor], object]) -> ForcedBatch:
-        """Contexts and hidden states along the references, with the network."""
+        def also(batch: ForcedBatch, steps: Sequence[Step]) -> None:
+            if isinstance(self.network, Regression):
+                wrong.append(self._wrong(batch, steps))
+
+        reading = reading_of(self, also)
+        regression = {"regression": float(torch.cat(wrong).mean())} if wrong else {}
+        return reading.figures | regression | {"criterion": reading.loss}
+
+    def dev_forced(self, unit: Sequence[int], change: Change, keep: Keep) -> ForcedBatch:
+        return self._forced([self.dev[i] for i in unit], change, keep)
+
+    def has_text(self, unit: Sequence[int]) -> Tensor:
+        return torch.ones(len(unit), dtype=torch.bool)
+
+    def _forced(self, segments: Sequence[Segment], change: Change, keep: Keep) -> ForcedBatch:
+        """Contexts and hidden states along the references, with what is fed in place of what the
+        network feeds."""
         src, lengths, tgt = self.coded(segments)
-        inject = self.network.injector(self.backbone.embed, keep)
+        inject = change(self.network.injector(self.backbone.embed, keep))
         encoded = self.backbone.encode(src, lengths)
         return ForcedBatch(tgt, *self.backbone.forced(encoded, tgt, inject))
 
-    def _wrong(self, batch: ForcedBatch, predictions: list[Tensor]) -> Tensor:
+    def _wrong(self, batch: ForcedBatch, steps: Sequence[Step]) -> Tensor:
         """||e(y_t) - f_s(q_t)||^2 of every reference word (n,)."""
         words = self.backbone.embed(batch.tgt[batch.real])
-        return (words - torch.stack(predictions, 1)[batch.real]).square().sum(-1)
+        expected = torch.stack([step.word for step in steps if step.word is not None], 1)
+        return (words - expected[batch.real]).square().sum(-1)
+
+
+def reference_reader(
+    model: Referring, vocab: Vocabulary, documents: Documents, config: ReferenceConfig
+) -> ReferencePart:
+    """A base with its network, and about `config.dev_segments` segments along which it is measured
+    what the network reads."""
+    segments = short_enough(documents, vocab, config.max_subwords)
+    dev = sample_of(expect_two(segments), config.dev_segments)
+    return ReferencePart(model.network, model.base, vocab, [], dev, config)
 
 
 class ReferenceTrainer:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -61,6 +62,14 @@ class Part(ABC):
         return [{"params": list(self.module.parameters()), "peak": learning_rate}]
 
 
+class Flat(NamedTuple):
+    """When a part has learned what it can before its epochs are over: so many `epochs` that each
+    lowered its criterion by less than the share `gain` of the lowest."""
+
+    gain: float
+    epochs: int
+
+
 @dataclass
 class Standing:
     """Where a part's training stands; saved with every checkpoint.
@@ -83,6 +92,8 @@ class Standing:
     loss: float = 0.0  # summed since then, in nats
     loss_tokens: int = 0  # and of how many tokens
     lines: int = 0  # in the log
+    lowest: float = math.inf  # the criterion when it last fell by enough
+    without_gain: int = 0  # epochs since then
 
 
 class PartTrainer:
@@ -90,7 +101,8 @@ class PartTrainer:
     train.jsonl.
 
     begun_from: names what the part began from and is; a checkpoint of another beginning is not gone
-    on with."""
+    on with.
+    flat: when it ends before its epochs are over; None: never."""
 
     def __init__(
         self,
@@ -101,8 +113,10 @@ class PartTrainer:
         validate_every: int,
         checkpoint_every: int,
         begun_from: str = "",
+        flat: Flat | None = None,
     ) -> None:
         self.part, self.folder, self.epochs, self.begun_from = part, folder, epochs, begun_from
+        self.flat = flat
         self.validate_every, self.checkpoint_every = validate_every, checkpoint_every
         self.standing = Standing()
         self.optimiser = torch.optim.Adam(part.groups(learning_rate), betas=(0.9, 0.98))
@@ -172,7 +186,20 @@ class PartTrainer:
             self._validate()
         epoch = self.standing.epoch + 1
         self.standing = replace(self.standing, epoch=epoch, unit=0, done=epoch >= self.epochs)
+        if self.flat is not None:
+            self._end_where_flat(self.flat)
         self.save("last")
+
+    def _end_where_flat(self, flat: Flat) -> None:
+        standing = self.standing
+        if standing.best < (1 - flat.gain) * standing.lowest:
+            self.standing = replace(standing, lowest=standing.best, without_gain=0)
+            return
+        without_gain = standing.without_gain + 1
+        done = standing.done or without_gain >= flat.epochs
+        self.standing = replace(standing, without_gain=without_gain, done=done)
+        if done:
+            log.info("%s, update %d: flat at %.4f", self.part.name, standing.update, standing.best)
 
     def _after_unit(self, units: int) -> None:
         """Report, validation and checkpoint, each where it is due and not made yet."""
