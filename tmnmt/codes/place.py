@@ -29,6 +29,7 @@ from tmnmt.codes.tree import Node, tree
 LOCAL_MASS = (
     0.3  # of the mass between a code's word and the word that it would stand at: see `_cost`
 )
+_HYPHENS = frozenset("-\u2010\u2011")
 
 
 def place(
@@ -221,6 +222,7 @@ class _Placer:
             start, end = self._best_stretch(node, gain, lo, hi)
             core = end, start  # none
         start, end = self._punctuated(node, (start, end), core, (lo, hi))
+        start, end = self._with_compounds(node, (start, end), (lo, hi))
         return _Placed(node, start, end, self._with_points(node.children, inside, start, end))
 
     def _best_stretch(self, node: Node, gain: Mass, lo: int, hi: int) -> tuple[int, int]:
@@ -251,6 +253,31 @@ class _Placer:
         elif start > limits[0] and self._word(start - 1) == punctuation[0] != self._word(start):
             start -= 1
         return start, end
+
+    def _with_compounds(
+        self, node: Node, stretch: tuple[int, int], limits: tuple[int, int]
+    ) -> tuple[int, int]:
+        """The stretch with the whole of a compound, such as `rendez-vous`, of which it has a part;
+        but for a side on which the source's span has a hyphen or a letter in front of it, too."""
+        start, end = stretch
+        if start == end or self._is_of_marks(node):
+            return stretch
+        is_in_front, is_behind = self._touches(node.first)[0], self._touches(node.last)[1]
+        while not is_in_front and limits[0] < start and self._is_compound(start):
+            start -= 1
+        while not is_behind and end < limits[1] and self._is_compound(end):
+            end += 1
+        return start, end
+
+    def _is_compound(self, boundary: int) -> bool:
+        """Whether a boundary is inside a compound: at a hyphen that stands between two letters."""
+        joined = self._words[boundary - 1][1] == self._words[boundary][0]
+        place = boundary if self._word(boundary) in _HYPHENS else boundary - 1
+        if not joined or self._word(place) not in _HYPHENS or not 0 < place < len(self._words) - 1:
+            return False
+        sides = self._words[place - 1][1], self._words[place + 1][0]
+        is_whole = sides == self._words[place]
+        return is_whole and not any(_is_mark(self._word(place + step)) for step in (-1, 1))
 
     def _word(self, number: int) -> str:
         start, end = self._words[number]
