@@ -78,14 +78,17 @@ def is_phrase(text: str, lang: str) -> bool:
 
     text: the text.
     lang: its language."""
-    words = _WORD.findall(text)
+    return has_few_words(text, lang) and not _goes_on(text, lang)
+
+
+def has_few_words(text: str, lang: str) -> bool:
+    """Whether a text is of a few words, without any mark.
+
+    text: the text.
+    lang: its language."""
     signs = {*MARKS, *marks_of(lang).forms.values()}
-    return (
-        any(map(str.isalpha, text))
-        and len(words) <= PHRASE
-        and signs.isdisjoint(text)
-        and not _goes_on(text, lang)
-    )
+    is_short = len(_WORD.findall(text)) <= PHRASE
+    return any(map(str.isalpha, text)) and is_short and signs.isdisjoint(text)
 
 
 def _goes_on(text: str, lang: str) -> bool:

@@ -174,3 +174,12 @@ def test_a_full_match_stays_as_a_person_wrote_it(student: Path, tmp_path: Path) 
     memory = [MemoryIndex.open(tmp_path / "index")]
     (made,) = Translator.load(student, memory).translate([pair.src])
     assert (made.tgt, made.origin) == (pair.tgt, "memory")
+
+
+def test_a_label_of_a_menu_is_not_gone_on_with(student: Path) -> None:
+    translator = Translator.load(student, [], TranslationOptions(threads=1))
+    labels = ["Save as…", "Options...", "Page Setup…", "Log out", "Please wait..."]
+    targets = [translation.tgt for translation in translator.translate(labels)]
+    assert targets[:3] == ["Salvar como…", "Opções...", "Configuração da Página…"]
+    assert "(" not in targets[3]
+    assert re.fullmatch(r"Por favor,? \w+\.\.\.", targets[4])

@@ -16,6 +16,7 @@ from tmnmt.filters.code_forms import CodeForms
 from tmnmt.filters.coded_sentences import CodedSentences
 from tmnmt.filters.contract import Filter, Level, Reader, Undo
 from tmnmt.filters.control_characters import ControlCharacters, IllegibleSigns
+from tmnmt.filters.ellipses import LabelEllipses
 from tmnmt.filters.ends import Ends
 from tmnmt.filters.foreign_script import ForeignScript
 from tmnmt.filters.headings import Headings
@@ -49,6 +50,7 @@ FILTERS: Registry[type[Filter]] = Registry(
             Notes,
             NonLinguistic,
             Typesetting,
+            LabelEllipses,
             Ends,
             Capitals,
             Numbers,

@@ -1,13 +1,16 @@
 """How a translation ends: as its source ends, with the same mark or with none.
 
 A model of law has learned that much goes on behind a colon, so it writes "le bâtiment, selon le cas
-:" for "the vessel". A phrase without any mark is translated without one."""
+:" for "the vessel". A phrase without any mark is translated without one, and without a bracket
+where it has none: a student adds "(em inglês)" to what it does not know."""
 
 from __future__ import annotations
 
 from tmnmt.codes.record import Source
 from tmnmt.ends import is_phrase, marks_of, mended_end
 from tmnmt.filters.contract import Filter, ModelOutput, Undo
+
+_BRACKETS = frozenset("([{（［")
 
 
 class Ends(Filter, Undo):
@@ -18,8 +21,10 @@ class Ends(Filter, Undo):
 
     def barred(self, model_text: str) -> frozenset[str]:
         reader = self.reader
-        is_marked = not is_phrase(model_text, reader.lang)
-        return frozenset() if is_marked else marks_of(reader.tgt_lang).of_clauses
+        if not is_phrase(model_text, reader.lang):
+            return frozenset()
+        brackets = frozenset[str]() if _BRACKETS.intersection(model_text) else _BRACKETS
+        return marks_of(reader.tgt_lang).of_clauses | brackets
 
     def restore_piece(self, output: ModelOutput) -> str:
         reader = self.reader
