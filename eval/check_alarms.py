@@ -2,9 +2,12 @@
 alarm.
 
 python eval/check_alarms.py FILE... --columns en=4,fr=5 [--pairs 500] [--seed 1] [--show]
+    [--model FOLDER]
 
 Files are tab-separated, .gz or not. Pairs with an empty side are left out. Told is how many of the
-pairs drawn each check flags, and how many any of them does."""
+pairs drawn each check flags, and how many any of them does. With --model the same is told of what a
+model writes for the same sources, without a memory: how often a check fires there, beside how often
+it fires where a person has translated."""
 
 from __future__ import annotations
 
@@ -14,10 +17,15 @@ import gzip
 import json
 import random
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+
+import torch
 
 from tmnmt.checks import CHECKS, checks
 from tmnmt.codes.record import Text
+from tmnmt.config.options import TranslationOptions
+from tmnmt.translator import Translator
 
 
 def main() -> None:
@@ -27,18 +35,33 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--show", action="store_true", help="print what is found")
+    parser.add_argument("--model", type=Path, help="translates the sources, too")
     options = parser.parse_args()
     (src_lang, src), (tgt_lang, tgt) = (one.split("=") for one in options.columns.split(","))
     pairs = drawn(options.files, int(src), int(tgt), options.pairs, options.seed)
+    print(json.dumps(found_in(pairs, (src_lang, tgt_lang), options.show)))
+    if options.model:
+        torch.set_num_threads(1)
+        translator = Translator.load(options.model, options=TranslationOptions(verbatim=0))
+        sources = [source for source, _ in pairs]
+        written = [one.tgt for one in translator.translate(sources)]
+        counts = found_in([*zip(sources, written, strict=True)], (src_lang, tgt_lang), options.show)
+        print(json.dumps({"model": options.model.name, **counts}))
+
+
+def found_in(
+    pairs: Sequence[tuple[str, str]], languages: tuple[str, str], show: bool
+) -> dict[str, float]:
+    """How many of these translations each check flags, and how many any of them does."""
     counts, flagged = Counter[str](), 0
     for source, target in pairs:
-        found = checks(Text(source), Text(target), CHECKS, (src_lang, tgt_lang))
+        found = checks(Text(source), Text(target), CHECKS, languages)
         counts.update(check.name for check in found)
         flagged += bool(found)
-        if found and options.show:
+        if found and show:
             print(f"{found}\n  {source}\n  {target}")
     share = round(100 * flagged / len(pairs), 2)
-    print(json.dumps({"pairs": len(pairs), **counts, "any": flagged, "any %": share}))
+    return {"pairs": len(pairs), **counts, "any": flagged, "any %": share}
 
 
 def drawn(files: list[Path], src: int, tgt: int, count: int, seed: int) -> list[tuple[str, str]]:

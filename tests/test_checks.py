@@ -166,3 +166,18 @@ def test_the_target_of_a_role_must_stay() -> None:
     src, tgt = ":func:`name <os.path.basename>`", ":func:`nome <os.caminho>`"
     [check] = checks(Text(src), Text(tgt), ["placeholders"])
     assert check.what.startswith("lost: :func:`name")
+
+
+@pytest.mark.parametrize(
+    ("tgt", "lang", "found"),
+    [
+        ("It is void.  It ends.", "en", []),
+        ("It is void.  It ends.", "fr", ["spaces"]),
+        ("It is  void. It ends.", "en", ["spaces"]),
+    ],
+)
+def test_two_blanks_may_stand_between_sentences_of_english(
+    tgt: str, lang: str, found: list[str]
+) -> None:
+    told = checks(Text("É nulo. Termina."), Text(tgt), languages=("pt", lang))
+    assert [check.name for check in told] == found

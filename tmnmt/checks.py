@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Text, inline
 from tmnmt.errors import UsageError
-from tmnmt.languages import listed
+from tmnmt.languages import data_for, listed
 
 if TYPE_CHECKING:
     from tmnmt.codes.form import Copied
@@ -438,8 +438,9 @@ _GENITIVE |= {"la", "le", "les", "el", "los", "von", "der", "den"}
 
 def _spaces(sides: Sides) -> str:
     """The first place with two blanks, or with a blank before a full stop or comma, where the
-    source has none such."""
-    for pattern in (_TWO_BLANKS, _BLANK_BEFORE):
+    source has none such. In English two blanks may stand between sentences."""
+    is_wide = data_for(sides.tgt_lang).double_sentence_spacing
+    for pattern in (_TWO_BLANKS_INSIDE if is_wide else _TWO_BLANKS, _BLANK_BEFORE):
         place = pattern.search(sides.tgt.plain)
         if place and not pattern.search(sides.src.plain):
             return sides.tgt.plain[max(0, place.start() - 10) : place.end() + 10]
@@ -447,6 +448,7 @@ def _spaces(sides: Sides) -> str:
 
 
 _TWO_BLANKS = re.compile(r"(?<=\S)[ \u00a0\u202f]{2,}(?=\S)")
+_TWO_BLANKS_INSIDE = re.compile(r"(?<=[^\s.!?:…])[ \u00a0\u202f]{2,}(?=\S)")  # of a sentence
 _BLANK_BEFORE = re.compile(r"(?<=\w)\s[.,](?=\s|$)")
 
 

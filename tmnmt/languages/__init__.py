@@ -30,6 +30,7 @@ class Language:
     the longest ending that a word has. `agreement`: as `Agreement` has it. `contractions`: verbs
     before n't, their full forms, and what other endings behind an apostrophe stand for.
     `connectives`: words behind which a sentence goes on, so that no phrase ends with them.
+    `double_sentence_spacing`: whether two blanks may stand between sentences.
     `sentence_marks`: what is written for . ! ? : ; , where these are not. `typography`: as
     `Typography` has it, with what is otherwise in `regions`."""
 
@@ -46,6 +47,7 @@ class Language:
     agreement: Mapping[str, str] = field(default_factory=dict)
     contractions: Table = field(default_factory=dict)
     connectives: str = ""
+    double_sentence_spacing: bool = False
     sentence_marks: Mapping[str, str] = field(default_factory=dict)
     typography: Table = field(default_factory=dict)
 
