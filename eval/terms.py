@@ -28,6 +28,7 @@ import torch
 from place_codes import coded
 from sacrebleu import corpus_bleu
 
+from tmnmt.codes.form import BY_FORM
 from tmnmt.codes.record import Text, pairs
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.extension import with_extensions
@@ -117,12 +118,15 @@ def others(
         links = linker.attention([(source, reference)])[0]
         words, into = ([text[a:b] for a, b in token_spans(text)] for text in (source, reference))
         taken = {word for term in terms for word in match_tokens(term.source)}
+        copied = BY_FORM.placeholders(source)  # what is in it can have no translation
+        spans = token_spans(source)
         linked = [
             Term(word, (into[row],))
             for at, word in enumerate(words)
             if word.isalpha()
             and len(word) > 3
             and word not in taken
+            and not any(a < spans[at][1] and spans[at][0] < b for a, b in copied)
             and (row := int(links[:, at].argmax())) is not None
             and int(links[row].argmax()) == at
             and into[row].isalpha()

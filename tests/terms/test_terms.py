@@ -17,8 +17,11 @@ from tmnmt.errors import UsageError
 from tmnmt.records import checks_of, words
 from tmnmt.segments import Translation
 from tmnmt.terms import rewriting
+from tmnmt.terms.find import Finder
 from tmnmt.terms.insertion import Insert
 from tmnmt.terms.rewriting import Fixed
+from tmnmt.terms.term import Term
+from tmnmt.terms.term_list import TermList
 from tmnmt.translator import Translator
 
 SOURCE = PAIRS[0][0]  # The Commission shall inform the Member States.
@@ -90,6 +93,19 @@ def test_a_capital_follows_the_source_and_masks_do_not_hide_terms(
     translator = loaded(model, tmp_path, "commission\tdirective\n", "hard")
     for source in (SOURCE, SOURCE.replace("States", "%s"), SOURCE.upper()):
         assert "directive" in translator.translate([source])[0].tgt.lower()
+
+
+def test_the_name_of_a_role_is_no_term_and_a_word_beside_it_is_one(model: Path) -> None:
+    """What is copied as it stands lacks no translation of its parts; a term that is the whole of it
+    still counts."""
+    vocab = Translator.load(model).vocab
+    terms = TermList(Finder([Term("class", ("rang",)), Term("HTTP_OK", ("OUI",))]), vocab, False)
+    assert terms.check("See :class:`type`.", "Voir :class:`type`.") == []
+    found = terms.check("A class of :class:`type`.", "Un :class:`type`.")
+    assert found == [Check("terms", "rang for class")]
+    assert terms.check("Open HTTP_OK now.", "Ouvrir HTTP_OK.") == [
+        Check("terms", "OUI for HTTP_OK")
+    ]
 
 
 def test_what_is_forbidden_is_told_also_in_what_a_memory_has(model: Path, tmp_path: Path) -> None:

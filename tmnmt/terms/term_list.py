@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tmnmt.codes.form import EXACT
 from tmnmt.engine.extension import DecodedPiece, Extension, SearchResults
 from tmnmt.engine.links import with_same_words
 from tmnmt.engine.loading import languages_of
@@ -76,11 +77,27 @@ class TermList(Extension):
         hard: whether a given form must come. Otherwise another form of the same words will do.
         tgt_lang: the target language, whose small words and endings are known.
         src_lang: the source language, whose small words say nothing of a meaning."""
-        self._find, self.lang = lru_cache(maxsize=TEXTS_KEPT)(finder.find), tgt_lang
+        self._finder, self.lang = finder, tgt_lang
+        self._find = lru_cache(maxsize=TEXTS_KEPT)(self._find_words)
         self.vocab, self.hard, self._src_lang = vocab, hard, src_lang
         self._situations = dict[str, _Situation]()  # of the texts that were translated last
         self.small = small_words(tgt_lang)
         self._prior: TargetPrior | None = None
+
+    def _find_words(self, text: str) -> list[TermPlace]:
+        """The terms of a text. A part of what is copied for its form, such as the name of a role in
+        :class:`type`, is no word, so no term either."""
+        copied = EXACT.placeholders(text)
+        return [
+            place
+            for place in self._finder.find(text)
+            if not any(
+                start <= place.start
+                and place.end <= end
+                and (start, end) != (place.start, place.end)
+                for start, end in copied
+            )
+        ]
 
     @cached_property
     def spelling(self) -> Spelling:
