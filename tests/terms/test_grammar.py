@@ -33,6 +33,7 @@ def test_what_is_short_or_an_acronym_or_of_another_language_has_none() -> None:
 def test_words_behind_a_term_follow_it() -> None:
     assert "signé" in forms_of_word("signée", "fr")
     assert forms_of_word("sont", "fr") == ["est"]
+    assert forms_of_word("dans", "fr") == [] and forms_of_word("toute", "fr")
 
 
 def test_small_words_have_the_prepositions_in_them() -> None:

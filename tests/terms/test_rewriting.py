@@ -187,9 +187,9 @@ def test_the_same_comes_where_the_states_until_the_first_choice_are_known() -> N
 def test_forms_are_looked_for_in_several_sentences_as_in_each_alone(kind: str) -> None:
     forms = (Form((A, C), False), Form((E, C), True), Form((B,), False))
     parts: list[list[Part]] = [
-        [Fixed((B,)), Insert(forms, 2, (LE,)), Fixed((B, A))],
+        [Fixed((B,)), Insert(forms, 2, (LE,)), Alternatives(((B,), (LA,))), Fixed((A,))],
         [Fixed((C,)), Insert(forms[:1], 2, (DU,)), Fixed((C, LA))],
-        [Fixed((A,)), Insert(forms[1:]), Fixed((B,))],
+        [Fixed((A, C)), Insert(forms[1:]), Alternatives(((B, C), (B,), (A, C))), Fixed((B,))],
     ]
     for seed in range(8):
         model = backbone(seed, kind)
@@ -277,6 +277,26 @@ def test_a_word_behind_a_term_takes_another_form_only_where_it_is_far_likelier(k
         assert found.ids == (B, *best, LA)
         changed += best != (A, C)
     assert 0 < changed < 12
+
+
+def test_behind_a_word_in_another_form_the_next_one_need_not_be_far_likelier() -> None:
+    lighter = 0
+    for seed in range(24):
+        model = backbone(seed)
+        (found,) = written(
+            model,
+            [Fixed((B,)), Alternatives(((A,), (DU,))), Alternatives(((LA,), (LE,))), Fixed((B,))],
+        )
+        _, first, second, _ = found.ids
+
+        def worth(*ids: int, model: Backbone = model) -> float:
+            return sum(chances(model, (B, *ids), has)[len(ids)] for has in (True, False))
+
+        assert (first == DU) == (worth(DU) > worth(A) + 1.5)
+        gain = worth(first, LE) - worth(first, LA)
+        assert (second == LE) == (gain > (0.0 if first == DU else 1.5))
+        lighter += first == DU and 0 < gain < 1.5
+    assert lighter
 
 
 def test_forms_behind_an_apostrophe_are_those_that_may_stand_there() -> None:

@@ -209,7 +209,7 @@ class TermLists:
                 and sum(term_set.size for term_set in self._sets.values()) + size > MOST_MADE
             ):
                 del self._sets[next(iter(self._sets))]
-            terms, problem = _joined(names, [terms for _, terms in lists]), ""
+            terms, problem = _combined(names, [terms for _, terms in lists]), ""
             if domain:
                 try:
                     terms = in_domain(terms, domain, pair[0].code)
@@ -280,12 +280,14 @@ class TermLists:
         source; "" as its target takes the term out. Raises Refused as `entries_of` does, and where
         there are too many glossaries."""
         with self._lock:
-            others = [
+            remaining = [
                 entry
                 for entry in self.session_entries(session, caller)
                 if entry[0].casefold() != source.strip().casefold()
             ]
-            entries = entries_of([*others, (source, target)]) if target.strip() else tuple(others)
+            entries = (
+                entries_of([*remaining, (source, target)]) if target.strip() else tuple(remaining)
+            )
             id, codes = OF_SESSION + session, [language.code for language in pair]
             dictionary = Dictionary(codes[0], codes[1], entries)
             if not self._storage.change(caller.tenant, id, None, [dictionary]):
@@ -340,7 +342,7 @@ class TermLists:
             raise unknown("there is no such dictionary")
 
 
-def _joined(names: Sequence[str], lists: Sequence[Sequence[Term]]) -> list[Term]:
+def _combined(names: Sequence[str], lists: Sequence[Sequence[Term]]) -> list[Term]:
     """The terms of several lists. Those of a session take the place of others of their sources."""
     of_session = [name.startswith(OF_SESSION) for name in dict.fromkeys(names)]
     session_sources = {

@@ -87,13 +87,19 @@ def agreement(lang: str) -> Agreement:
 
 
 def forms_of_word(word: str, lang: str) -> list[str]:
-    """Other forms of a word.
+    """Other forms of a word. Prepositions and conjunctions, such as dans, have none.
 
     word: the word.
     lang: the code of its language."""
     irregular = data_for(lang).irregular_forms
     siblings = [form for forms in irregular if word in forms for form in forms if form != word]
-    return siblings or (_inflect(word, lang) if _is_long(word) else [])
+    has_endings = _is_long(word) and word not in _invariable(lang)
+    return siblings or (_inflect(word, lang) if has_endings else [])
+
+
+@cache
+def _invariable(lang: str) -> frozenset[str]:
+    return frozenset(data_for(lang).connectives.split()) - small_words(lang).keys()
 
 
 def other_forms(text: str, lang: str) -> list[str]:

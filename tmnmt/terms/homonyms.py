@@ -95,7 +95,9 @@ def open_questions(terms: Sequence[Term]) -> list[Check]:
 
 def _shared_words(note: str, text: str, source: str, lang: str) -> int:
     words = {*map(str.casefold, match_tokens(text))}
-    return sum(any(is_form(word, other) for other in words) for word in _words(note, source, lang))
+    return sum(
+        any(is_form(word, text_word) for text_word in words) for word in _words(note, source, lang)
+    )
 
 
 @lru_cache(maxsize=CACHE_SIZE)

@@ -30,6 +30,7 @@ from tmnmt.terms.target_prior import TargetPrior
 from tmnmt.vocab import BOS, EOS
 
 STAYS = 1.5  # nats: how much likelier another form of a word has to be
+FOLLOWS = 0.0  # nats: the same behind a word that has taken another form, as in saisie et vendue
 PRIOR_WEIGHT = 1.0  # of log p of a form without a source, beside log p with it
 
 
@@ -61,6 +62,7 @@ class _Way:
     has_original: bool = True  # the first of them is what was there
     position: int = 0  # how many subwords the decoder has read
     has_changed: bool = False  # a term has other small words than were there, or may have
+    has_agreed: bool = False  # a word behind a term has taken another form
 
     def asks(self) -> bool:
         """Whether the next subword is still to be chosen."""
@@ -99,7 +101,7 @@ class _Way:
         ids: their subwords.
         is_same: whether the small words are those that were there and show a gender."""
         self.decided += ids
-        self.has_changed = self.has_changed or not is_same
+        self.has_changed, self.has_agreed = self.has_changed or not is_same, False
         if not self.has_changed:
             following = [isinstance(part, Insert) for part in self.remaining]
             end = following.index(True) if True in following else len(following)
@@ -107,6 +109,11 @@ class _Way:
                 Fixed(part.choices[0]) if isinstance(part, Alternatives) else part
                 for part in self.remaining[:end]
             ]
+
+    @property
+    def has_words(self) -> bool:
+        """Whether a form of a word is still to be chosen, or may be."""
+        return bool(self.choices) or any(isinstance(part, Alternatives) for part in self.remaining)
 
     @property
     def is_open(self) -> bool:
@@ -205,8 +212,9 @@ class Writer:
         state = self._backbone.start(encoded)
         if not notes and not ready.layers:
             state = self._behind_what_stays(state, live, originals)
-        prior_steps = self._prior.steps(len(live)) if live else None
-        while live and prior_steps is not None:
+        flexible = [number for number in live if self._ways[number].has_words]
+        prior_steps = self._prior.steps(len(flexible)) if flexible else None
+        while live:
             ways = [self._ways[number] for number in live]
             asking = [row for row, way in enumerate(ways) if way.asks()]
             prev = torch.tensor([way.last for way in ways], device=device)
@@ -214,9 +222,14 @@ class Writer:
             step = self._layers.step(self._backbone, prev, state, encoded, ready, explain, rows)
             step.log_probs.index_fill_(1, NEVER.to(device), -torch.inf)
             says = step.log_probs[asking] if explain else step.log_probs
-            choosing = [row for row in asking if ways[row].chooses_word]
-            prior = prior_steps.log_probs(torch.tensor(choosing, dtype=torch.long, device=device))
-            without_source = dict(zip(choosing, prior, strict=True))
+            without_source = dict[int, Tensor]()
+            if prior_steps is not None:
+                choosing = [row for row in asking if ways[row].chooses_word]
+                prior_rows = [flexible.index(live[row]) for row in choosing]
+                prior = prior_steps.log_probs(
+                    torch.tensor(prior_rows, dtype=torch.long, device=device)
+                )
+                without_source = dict(zip(choosing, prior, strict=True))
             open_rows = {
                 row: (ways[row], log_probs, without_source.get(row))
                 for row, log_probs in zip(asking, says, strict=True)
@@ -232,8 +245,12 @@ class Writer:
                 encoded = encoded.rows(index)
                 encoded = encoded.cut(int(encoded.mask.sum(1).max()))
             live = [live[row] for row in remaining]
-            last = torch.tensor([self._ways[number].last for number in live], device=device)
-            prior_steps.follow(index, last)
+            if prior_steps is not None:
+                still_flexible = [number for number in live if self._ways[number].has_words]
+                last_ids = [self._ways[number].last for number in still_flexible]
+                prior_rows = [flexible.index(number) for number in still_flexible]
+                prior_steps = prior_steps.follow(prior_rows, last_ids) if prior_rows else None
+                flexible = still_flexible
             state, ready = self._backbone.reordered(step.state, index), step.ready.rows(index)
 
     def _behind_what_stays(
@@ -293,7 +310,7 @@ class Writer:
         first = way.choices[0][:1]
         worth = {(choice[:1]): self._chance(choice[:1], way, log_probs) for choice in way.choices}
         if way.has_original:
-            worth[first] += STAYS
+            worth[first] += FOLLOWS if way.has_agreed else STAYS
         best = max(worth, key=lambda token: worth[token])
         way.has_original = way.has_original and best == first
         way.choices = [choice[1:] for choice in way.choices if choice[:1] == best]
@@ -301,6 +318,7 @@ class Writer:
         if len(way.choices) == 1 or not best:
             way.decided += way.choices[0]
             way.choices = []
+            way.has_agreed = way.has_agreed or not way.has_original
 
     def _chance(self, token: tuple[int, ...], way: _Way, log_probs: Tensor) -> float:
         """The log probability of a subword; where none is given, that the word ends here."""

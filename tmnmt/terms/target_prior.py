@@ -124,9 +124,11 @@ class PriorSteps:
         logits = backbone.readout(prev[rows], hidden[rows], context[rows])
         return logits.float().log_softmax(-1)
 
-    def follow(self, rows: Tensor, prev: Tensor) -> None:
-        """Goes on with some of the rows.
+    def follow(self, rows: Sequence[int], prev: Sequence[int]) -> PriorSteps:
+        """Goes on with some of the rows. Returns itself.
 
-        rows: (R',) which row each of the next rows was.
-        prev: (R',) the subword that was written in each."""
-        self._state, self._prev = self._prior.backbone.reordered(self._state, rows), prev
+        rows: which row each of the next rows was.
+        prev: the subword that was written in each."""
+        index, last = (torch.tensor(values, device=self._prev.device) for values in (rows, prev))
+        self._state, self._prev = self._prior.backbone.reordered(self._state, index), last
+        return self
