@@ -217,6 +217,15 @@ def test_tab_leaves_the_field_after_escape_alone(page: Page, slow: Server) -> No
     assert page.run("document.activeElement.id") == "confirm"
 
 
+def test_alt_and_a_digit_take_so_many_words(page: Page, slow: Server) -> None:
+    begin(page, slow, PAIRS[0][0])
+    words = PAIRS[0][1].split()
+    page.press("2", "Alt")
+    assert field(page) == " ".join(words[:2])
+    page.press("9", "Alt")  # more than there are
+    assert field(page) == PAIRS[0][1] and page.run("document.activeElement.id") == "target"
+
+
 def test_the_field_stays_where_it_is(page: Page, slow: Server, line: Line) -> None:
     begin(page, slow, *[f"{source} " * 6 for source, _ in PAIRS])
     line.seconds = 0.5

@@ -5,7 +5,7 @@ import {NONE} from "./chips.js";
 import {drawn} from "./marks.js";
 import {typeset} from "./typing.js";
 
-const WORD = /^\s*\S+/;
+const WORDS = /\s*\S+/g;
 const MORE = 4;  // of how many letters of a source one more is kept room for
 const UNDOING = ["historyUndo", "historyRedo"];
 
@@ -120,12 +120,12 @@ export class Editor {
     this.draw();
   }
 
-  /** Takes the next word of the rest, where there is one and the caret stands before it. False where Tab is to leave the
-      field, as only Escape allows. */
-  takeWord() {
+  /** Takes the next words of the rest, where there are any and the caret stands before them. False where Tab is to leave
+      the field, as only Escape allows. */
+  takeWords(count = 1) {
     if (this._free) return false;
-    const rest = this._left;
-    if (rest && this.field.selectionStart === this.field.value.length) this.insert(WORD.exec(rest)?.[0] ?? rest, 1);
+    const rest = this._left, words = rest.match(WORDS) ?? [];
+    if (rest && this.field.selectionStart === this.field.value.length) this.insert(words.slice(0, count).join("") || rest, 1);
     return true;
   }
 

@@ -11,6 +11,8 @@ import {continued, marked, plain, sentence} from "./texts.js";
 
 const $ = (id) => document.getElementById(id);
 const MATCHES = 5;  // that are shown where no model is served
+const MOST_WORDS = 9;  // that one key takes
+const IS_MAC = /^Mac/.test(navigator.platform);  // where Alt and a digit type a sign
 const PAUSE = 120;  // milliseconds without typing after which the model says all that follows what is typed
 const LONG = 400;  // milliseconds after which it is said that the model works
 
@@ -40,7 +42,10 @@ class Suggestion {
     desk.on("again", () => { if (desk.unit) this._again(suggest); });
     desk.on("field", () => { $("all").disabled = !this.offer || desk.editor.text === this.offer.text || desk.isLocked; });
     desk.action({id: "all", keys: ["alt Enter"], work: () => this._takeAll()});
-    desk.action({keys: ["Tab"], within: desk.editor.field, work: () => desk.editor.takeWord()});
+    desk.action({keys: ["Tab"], within: desk.editor.field, work: () => desk.editor.takeWords()});
+    for (let count = 2; count <= MOST_WORDS && !IS_MAC; count++) {
+      desk.action({keys: [`alt ${count}`], within: desk.editor.field, work: () => desk.editor.takeWords(count)});
+    }
     desk.action({keys: ["shift Tab"], within: desk.editor.field, work: () => ($("offer").querySelector("[tabindex='0']") ?? $("confirm")).focus()});
     desk.action({keys: ["Escape"], within: desk.editor.field, work: () => desk.editor.release()});
     $("offer").addEventListener("keydown", (event) => { if (event.key === "Escape") desk.editor.field.focus(); });
