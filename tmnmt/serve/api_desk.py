@@ -250,14 +250,14 @@ async def begin(service: Service, call: ApiRequest) -> Any:
         open_session = service.begin(model, caller, setup, file.background)
         try:
             preparation = _preparation(service, caller, open_session, file, fields["fill"])
-            first, others = file.segments[:TOGETHER], file.segments[TOGETHER:]
-            segments = [*preparation.prepare(first), *others]
+            first, remaining = file.segments[:TOGETHER], file.segments[TOGETHER:]
+            segments = [*preparation.prepare(first), *remaining]
             head = {
                 **{"name": name, "original": fields["name"][:MOST_NAME]},
                 **{"project": clean_name(fields["project"]), "kind": file.kind},
                 **{"sentences": file.sentences, "running": upload.running},
                 **{"format": upload.format, "languages": languages, "fill": fields["fill"]},
-                "unprepared": TOGETHER + 1 if preparation.has_work(others) else None,
+                "unprepared": TOGETHER + 1 if preparation.has_work(remaining) else None,
                 "session": open_session.record,
             }
             content = base64.b64decode(upload.content)
