@@ -27,16 +27,16 @@ $(VENV)/.installed-dev: pyproject.toml
 	touch $@ $(VENV)/.installed
 
 # Without what they need, the tests of Elasticsearch and Okapi are skipped and say so. pytest's own closing line comes last.
-# Two processes, each with all tests of a file.
+# Three processes for two cores, each with all tests of a file: those of pages and servers wait half of their time.
 test: $(VENV)/.installed-dev
 	$(RUN) index/elasticsearch/server.py fetch || echo "make test: without it the tests that need Elasticsearch are skipped"
 	$(RUN) okapi/fetch.py || echo "make test: without it the tests that need Okapi are skipped"
 	$(RUN) tests/fetch_clients.py || echo "make test: without it the tests of clients for Node and Java are skipped"
-	$(RUN) -m pytest --numprocesses 2 --dist loadfile
+	$(RUN) -m pytest --numprocesses 3 --dist loadfile
 
 # The same with every branch counted, also in the programs that tests start: some minutes longer.
 coverage: $(VENV)/.installed-dev
-	$(RUN) -m pytest --numprocesses 2 --dist loadfile --cov --cov-report=term:skip-covered
+	$(RUN) -m pytest --numprocesses 3 --dist loadfile --cov --cov-report=term:skip-covered
 
 lint: $(VENV)/.installed-dev
 	$(RUN) -m ruff check

@@ -12,7 +12,7 @@ import random
 import secrets
 import signal
 from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from browser import Browser
     from elastic_server import Running
     from firefox import Firefox
+    from scheduling import LongestFirst
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -37,6 +38,16 @@ SEED = os.environ.get("TMNMT_SEED") or str(
 
 def pytest_configure() -> None:
     required()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LongestFirst | None:
+    """Where several processes run the tests, and each has whole files."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from scheduling import LongestFirst
+
+    return LongestFirst(config, log)
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
