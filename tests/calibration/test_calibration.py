@@ -17,7 +17,8 @@ from tmnmt.calibration.held_out import MARGIN, STRETCH, Rest, Stretch, stretches
 from tmnmt.config.options import Precision, TranslationOptions
 from tmnmt.errors import DataError
 from tmnmt.index import MemoryIndex, build
-from tmnmt.keys.nibbles import directions, encode, rotate
+from tmnmt.keys.nibbles import directions, rotate
+from tmnmt.keys.pair import CERTAIN, codes_of
 from tmnmt.layers.collated import Pairs, Recent
 from tmnmt.layers.contract import Collated, StepState
 from tmnmt.layers.nearest import NearestPositions
@@ -45,26 +46,34 @@ def states(*shape: int, seed: int) -> Tensor:
 
 
 def codes(keys: Tensor) -> Tensor:
-    return encode(keys.flatten(0, 1)).view(*keys.shape[:2], -1)
+    certain = torch.rand(keys.shape[:2], generator=torch.Generator().manual_seed(6))
+    return codes_of(keys.flatten(0, 1), certain.flatten()).view(*keys.shape[:2], -1)
 
 
-def nearby(own: Tensor, words: Tensor, keys: Tensor, ids: Tensor, score: float = 1.0) -> Nearby:
-    distance = (2 - 2 * rotate(own) @ directions(codes(keys)).transpose(1, 2)).clamp_min(0)
+def nearby(
+    own: Tensor, words: Tensor, keys: Tensor, ids: Tensor, model: Tensor, score: float = 1.0
+) -> Nearby:
+    kept = codes(keys)
+    distance = (2 - 2 * rotate(own) @ directions(kept[..., :-1]).transpose(1, 2)).clamp_min(0)
     place = torch.arange(ids.shape[1]).expand(*own.shape[:2], ids.shape[1])
     right = ids[:, None, :] == words[..., None]
-    return Nearby(distance / score, right, place, ids.shape[1])
+    now = model.exp().gather(-1, ids[:, None, :].expand(*own.shape[:2], -1))
+    change = (kept[:, None, :, -1] / CERTAIN - now).clamp_min(0)
+    return Nearby(distance / score, right, place, change, ids.shape[1])
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("penalty", [0.0, 0.3])
-def test_references_are_as_likely_as_the_layer_makes_them(penalty: float) -> None:
-    reaches, score = Reaches(Reach(1.5, 0.3, penalty), Reach(2.0, 0.2)), 0.8
+@pytest.mark.parametrize(("penalty", "doubt"), [(0.0, 0.0), (0.0, 0.4), (0.3, 0.0), (0.3, 0.4)])
+def test_references_are_as_likely_as_the_layer_makes_them(penalty: float, doubt: float) -> None:
+    reaches, score = Reaches(Reach(1.5, 0.3, penalty, doubt), Reach(2.0, 0.2, 0.0, doubt)), 0.8
     own, keys, recent = states(2, 6, seed=1), states(2, 9, seed=2), states(2, 5, seed=3)
     chance = torch.Generator().manual_seed(4)
     words, ids, said = (torch.randint(0, V, (2, n), generator=chance) for n in (6, 9, 5))
     keys[:, :4], ids[:, :4] = own[:, 1:5] + 0.5 * states(2, 4, seed=5), words[:, 1:5]
     nothing, mask = torch.zeros_like(ids), torch.ones_like(ids, dtype=torch.bool)
-    pairs = Pairs(keys, keys, ids, nothing, mask, nothing, nothing, torch.zeros(2, 9, 2))
+    pairs = Pairs(
+        keys, keys, ids, nothing, mask, nothing, nothing, torch.zeros(2, 9, 2), codes(keys)
+    )
     session = Recent(codes(recent), said, torch.ones(2, 5, dtype=torch.bool))
     layer = NearestPositions()
     reach = [reaches.of_sentence([score])] * 2
@@ -81,8 +90,8 @@ def test_references_are_as_likely_as_the_layer_makes_them(penalty: float) -> Non
         expected.append(log_p.gather(1, words[:, t, None])[:, 0])
     log_gen = model.gather(-1, words[..., None])[..., 0]
     sources = {
-        "pairs": nearby(own, words, keys, ids, score),
-        "session": nearby(own, words, recent, said),
+        "pairs": nearby(own, words, keys, ids, model, score),
+        "session": nearby(own, words, recent, said, model),
     }
     forced = Forced(log_gen, model.amax(-1), torch.ones(2, 6, dtype=torch.bool), sources)
     log_p = torch.stack(expected, 1)

@@ -159,9 +159,9 @@ def test_the_command_prints_the_numbers_and_keeps_them(
     assert load_calibration(index.path, replace(model, products="fp32").states_hash) is not None
     out, error = capsys.readouterr()
     header, pairs, *_ = out.splitlines()
-    assert header == "source\ttau\ttemperature\tpenalty"
+    assert header == "source\ttau\ttemperature\tpenalty\tdoubt"
     assert pairs.startswith("pairs\t")
-    assert "0.8/0.1, 0.8/0.1, 0.4/0.1: chrF2++" in error and error.count("<- chosen") == 1
+    assert "0.8/0.1/0.1, 0.8/0.1/0, 0.4/0.1/0: chrF2++" in error and error.count("<- chosen") == 1
     build(tmp_path / "small", documents()[:20], "en", "pt")
     assert run([*arguments[:3], "--memory", str(tmp_path / "small")]) == 1
     assert "at least 10 are needed" in capsys.readouterr().err

@@ -42,11 +42,14 @@ from tmnmt.keys.derived import verify
 from tmnmt.keys.files import HEADER_FILE, KeyFiles, KeyWriter, keys_dir, verify_keys
 from tmnmt.keys.layout import DIRECTIONS
 from tmnmt.keys.layout import PAIRS as WHOLE_PAIRS
-from tmnmt.keys.pair_keys import PairKeys, PairKeyStore
+from tmnmt.keys.pair import CERTAIN
+from tmnmt.keys.pair_keys import PairKeys, PairKeyStore, encode_pair, force_all
+from tmnmt.models.base import shift
 from tmnmt.models.folder import Model, load_model
 from tmnmt.segments import Segment
 from tmnmt.trained_layers.faiss_index import update_faiss
 from tmnmt.trained_layers.key_search import KeySearch
+from tmnmt.vocab import BOS
 
 KILLS = TESTS / "kill_keys.py"
 MEMORY = [*segments(), *real_segments()[:60], replace(segments()[0], document="again")]
@@ -155,11 +158,18 @@ def test_the_mode_nearest_reads_the_same_directions_ahead_as_at_need(
     at_need = store.keys_of([pairs])[0]
     files = precomputed(index.path, header)
     assert files is not None and files.header.position_bytes == 16 + 4
-    for pair, keys in zip(pairs, at_need, strict=True):
+    coded = [encode_pair(pair, model.vocab, header.max_subwords) for pair in pairs]
+    forced = force_all(model.decoding, coded, "cpu")
+    for pair, keys, full in zip(pairs, at_need, forced, strict=True):
+        previous = shift(full.ids[None], BOS)[0]
+        log_probs = model.decoding.log_readout(previous, full.hiddens, full.contexts)
+        probabilities = log_probs.gather(1, full.ids[:, None])[:, 0].exp()
+        assert keys.codes is not None
+        assert (keys.codes[:, -1] / CERTAIN - probabilities).abs().max() < 0.01
         found = files.find(*pair)
         assert found is not None
         ahead = files.header.decoded(found)
-        assert keys.codes is not None and ahead.codes is not None
+        assert ahead.codes is not None
         assert ahead.ids.tolist() == keys.ids.tolist()
         assert ahead.codes.tolist() == keys.codes.tolist()
         assert (len(ahead.contexts), len(ahead.hiddens)) == (0, 0)

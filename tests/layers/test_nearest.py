@@ -13,6 +13,7 @@ from torch import Tensor
 
 from tmnmt.compiled.kernels import NEAREST, narrow_shares
 from tmnmt.keys.nibbles import directions, encode, rotate
+from tmnmt.keys.pair import codes_of
 from tmnmt.layers.collated import Pairs, Recent
 from tmnmt.layers.contract import Collated, StepState
 from tmnmt.layers.nearest import (
@@ -48,7 +49,8 @@ def pairs_of(hiddens: Tensor, ids: list[list[int]], mask: Tensor) -> Pairs:
 
 
 def recent_of(keys: Tensor, ids: list[list[int]]) -> Recent:
-    codes = encode(keys.flatten(0, 1)).unflatten(0, keys.shape[:2])
+    unknown = torch.zeros(keys.shape[:2]).flatten()
+    codes = codes_of(keys.flatten(0, 1), unknown).unflatten(0, keys.shape[:2])
     return Recent(codes, torch.tensor(ids), torch.ones(keys.shape[:2], dtype=torch.bool))
 
 
@@ -226,6 +228,30 @@ def test_a_model_that_is_sure_is_outvoted_by_near_positions_alone() -> None:
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_word_that_the_model_finds_less_likely_now_is_further_away(compiled: bool) -> None:
+    """Two positions, equally near: one word is as likely as it was there, the other is not."""
+    layer, doubtful = NearestPositions(), Reach(0.9, 0.1, doubt=0.4)
+    key = states(1, 1)
+    codes = codes_of(key.expand(1, 2, D)[0], torch.tensor([0.5, 0.9]))[None]
+    pairs = pairs_of(key.expand(1, 2, D), [[4, 5]], torch.ones(1, 2, dtype=torch.bool))
+    collated = Collated(replace(pairs, codes=codes), reaches=[SentenceReach((doubtful,), SESSION)])
+    ready = layer.ready(collated, BASE, "nearest", compiled)
+    model = torch.full((1, V), 0.0125).scatter(1, torch.tensor([[4, 5]]), 0.0)
+    model[0, 4:6] = torch.tensor([0.5, 0.4])
+    log_p, _ = step(layer, collated, key[0], ready, model.log())
+    own, kept = rotate(key[0, 0]), directions(codes[0, :1, :-1])[0]
+    near = max(0.0, 2 - 2 * (own @ kept).item())
+    far = near + 0.4 * (0.9 - 0.4)
+    powers = [math.exp(-distance / 0.1) for distance in (near, far)]
+    share = 1 - near / 0.9 / (1 - SURE * 0.5)
+    for word, power, model_own in zip((4, 5), powers, (0.5, 0.4), strict=True):
+        expected = (1 - share) * model_own + share * power / sum(powers)
+        assert log_p[0, word].exp().item() == pytest.approx(expected, abs=2e-3)
+    assert powers[1] < powers[0] / 5
+
+
+@torch.no_grad()
 def test_what_was_copied_counts_against_copying_it_again() -> None:
     penalised = Reach(0.9, 0.3, penalty=0.5)
     layer = NearestPositions()
@@ -266,13 +292,19 @@ def test_compiled_code_reads_what_torch_reads(seed: int, size: int) -> None:
     mask = torch.arange(pairs) < torch.tensor([150, 3, 0, 70])[:, None]
     recent_mask = torch.arange(session) < torch.tensor([0, 9, 0, 4])[:, None]
     ids = torch.randint(1, 6, (sentences, pairs), generator=drawn)
-    keys = encode(torch.randn(sentences * session, size, generator=drawn))
+    certain = torch.rand(sentences * (session + pairs), generator=drawn)
+    keys = codes_of(
+        torch.randn(sentences * session, size, generator=drawn), certain[: sentences * session]
+    )
     recent = Recent(keys.view(sentences, session, -1), ids[:, :session], recent_mask)
     penalty = 0.4 if seed % 2 else 0.0
-    own = (Reach(1.2, 0.3, penalty), Reach(0.9, 0.4, penalty))
-    reaches = [SentenceReach(own, Reach(0.8, 0.2, penalty))] * sentences
+    doubt = 0.3 if seed > 2 else 0.0
+    own = (Reach(1.2, 0.3, penalty, doubt), Reach(0.9, 0.4, penalty, doubt))
+    reaches = [SentenceReach(own, Reach(0.8, 0.2, penalty, doubt / 2))] * sentences
     layer = NearestPositions()
-    of_two = replace(pairs_of(hiddens, ids.tolist(), mask), pair=ids % 2)
+    codes = codes_of(hiddens.flatten(0, 1), certain[sentences * session :])
+    codes = codes.view(sentences, pairs, -1)
+    of_two = replace(pairs_of(hiddens, ids.tolist(), mask), pair=ids % 2, codes=codes)
     collated = Collated(of_two, histories={"nearest": recent}, reaches=reaches)
     rows = torch.tensor([0, 0, 0, 1, 1, 2, 3, 3, 0])
     by_code, by_torch = both_ways(collated, rows)
@@ -303,8 +335,9 @@ def test_one_call_reads_narrows_and_mixes_as_torch_does(has_columns: bool) -> No
     hiddens = states(2, 30, seed=5)
     ids = torch.randint(FIRST, V, (2, 30), generator=drawn)
     mask = torch.ones(2, 30, dtype=torch.bool)
-    own = (Reach(1.2, 0.3), Reach(0.9, 0.4))
-    pairs = replace(pairs_of(hiddens, ids.tolist(), mask), pair=ids % 2)
+    own = (Reach(1.2, 0.3, doubt=0.3), Reach(0.9, 0.4, doubt=0.1))
+    codes = codes_of(hiddens.flatten(0, 1), torch.rand(60, generator=drawn)).view(2, 30, -1)
+    pairs = replace(pairs_of(hiddens, ids.tolist(), mask), pair=ids % 2, codes=codes)
     collated = Collated(pairs, reaches=[SentenceReach(own, Reach(0.8, 0.2))] * 2)
     rows = torch.tensor([0, 0, 1, 1, 1])
     columns = Columns.build(torch.arange(FIRST, V), V) if has_columns else None
@@ -342,10 +375,11 @@ def test_what_compiled_code_would_misread_is_refused() -> None:
             packed.read(*wrong)
     log_probs = torch.zeros(2, V)
     for misread in (
-        (log_probs.double(), keys[:, 0], sentence),
-        (log_probs, keys[:1, 0], sentence),
-        (log_probs, keys[:, 0], sentence[:1]),
-        (log_probs.T.contiguous().T, keys[:, 0], sentence),
+        (log_probs.double(), keys[:, 0], sentence, coverage),
+        (log_probs, keys[:1, 0], sentence, coverage),
+        (log_probs, keys[:, 0], sentence[:1], coverage),
+        (log_probs, keys[:, 0], sentence, torch.zeros(2, 2)),
+        (log_probs.T.contiguous().T, keys[:, 0], sentence, coverage),
     ):
         with pytest.raises(ValueError, match="wanted"):
             packed.mix_(*misread, None, SURE, FULL)
@@ -410,4 +444,5 @@ def test_a_session_keeps_its_newest_positions() -> None:
     assert recent is not None
     assert recent.mask.tolist() == [[False, False], [True, True]]
     assert recent.ids[1].tolist() == [7, 8]
-    assert torch.equal(recent.codes[1], encode(states(2)))
+    assert torch.equal(recent.codes[1, :, :-1], encode(states(2)))
+    assert not recent.codes[1, :, -1].any()  # nobody knows how likely the words were

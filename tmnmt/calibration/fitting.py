@@ -35,13 +35,15 @@ from tmnmt.index.embedded.prepared import PreparedQuery
 from tmnmt.index.pairs import distinct
 from tmnmt.keys.compute import header_of, longest, precomputed
 from tmnmt.keys.layout import DIRECTIONS
-from tmnmt.keys.nibbles import directions, encode, rotate
+from tmnmt.keys.nibbles import directions, rotate
+from tmnmt.keys.pair import CERTAIN
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore, encode_pair, force_all
 from tmnmt.layers.mixing import mix_gold
 from tmnmt.layers.nearest import FULL, MOST_POSITIONS, narrowed
 from tmnmt.layers.reach import LEAST_SCORE, STANDARD, Reach, Reaches
 from tmnmt.models.base import Backbone, shift
 from tmnmt.models.folder import Model
+from tmnmt.models.shortlist import Shortlist
 from tmnmt.segments import Match
 from tmnmt.text import normalise
 from tmnmt.vocab import BOS, Vocabulary
@@ -50,14 +52,14 @@ CANDIDATES = 3  # numbers that translations are made with, beside the standard o
 MIN_SEGMENTS = 10  # segments that can be scored: fewer say nothing
 TAUS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0, 1.2, 1.6)
 TEMPERATURES = (0.05, 0.1, 0.2, 0.3)
-PENALTIES = (0.1, 0.2, 0.4)
-PAYS = 0.998  # of the loss: a penalty that leaves more of it is left out
+# numbers that are added to those of a source, where they pay
+ADDED = {"penalty": (0.1, 0.2, 0.4), "doubt": (0.05, 0.1, 0.2)}
+PAYS = 0.998  # of the loss: one that leaves more of it is left out
 CONSIDERED = 4 * NEAREST  # K: with a penalty others can become the nearest
 ROUNDS = 2
 # of the pairs that are looked up for a segment by `_Sample._read`
 ARE_FRAGMENTS = False, True, False, True
 KINDS = len(ARE_FRAGMENTS)
-READ_OUT_AT_ONCE = 512  # positions whose probabilities of all words are held together
 
 
 class Nearby(NamedTuple):
@@ -66,13 +68,15 @@ class Nearby(NamedTuple):
     distance: Tensor  # (S, T, K) over the score of its pair, infinite where there is none
     right: Tensor  # (S, T, K) bool: whether the reference goes on with its word
     place: Tensor  # (S, T, K) int64 among the positions of its source
+    change: Tensor  # (S, T, K) how much less likely the model finds its word now than at it
     positions: int  # of the source, at most
 
     def step(self, t: int) -> Nearby:
         """The positions that are nearest to one subword of every reference, each tensor (S, K).
 
         t: the number of the subword, from 0."""
-        return Nearby(self.distance[:, t], self.right[:, t], self.place[:, t], self.positions)
+        distance, right, place, change, positions = self
+        return Nearby(distance[:, t], right[:, t], place[:, t], change[:, t], positions)
 
 
 @dataclass(frozen=True)
@@ -163,12 +167,12 @@ def _of_temperature(conditions: Sequence[Forced], best: Reaches, temperature: fl
     """The likeliest numbers of one temperature for all sources, found from `best` on."""
     reaches = Reaches(
         **{
-            source.name: Reach(getattr(best, source.name).tau, temperature)
+            source.name: replace(getattr(best, source.name), temperature=temperature, penalty=0.0)
             for source in fields(Reaches)
         }
     )
     for source in fields(Reaches):
-        grid = [Reach(tau, temperature) for tau in TAUS]
+        grid = [replace(getattr(reaches, source.name), tau=tau) for tau in TAUS]
         reaches = _best(
             conditions, [replace(reaches, **{source.name: candidate}) for candidate in grid]
         )
@@ -187,13 +191,14 @@ def choose(conditions: Sequence[Forced]) -> Reaches:
                 conditions, [replace(reaches, **{source.name: candidate}) for candidate in grid]
             )
     for source in fields(Reaches):
-        reach: Reach = getattr(reaches, source.name)
-        penalised = [replace(reach, penalty=penalty) for penalty in PENALTIES]
-        alternative = _best(
-            conditions, [replace(reaches, **{source.name: candidate}) for candidate in penalised]
-        )
-        if _total(conditions, alternative) < PAYS * _total(conditions, reaches):
-            reaches = alternative
+        for name, values in ADDED.items():
+            reach: Reach = getattr(reaches, source.name)
+            alternatives = [replace(reach, **{name: value}) for value in values]
+            alternative = _best(
+                conditions, [replace(reaches, **{source.name: new}) for new in alternatives]
+            )
+            if _total(conditions, alternative) < PAYS * _total(conditions, reaches):
+                reaches = alternative
     return reaches
 
 
@@ -218,7 +223,7 @@ def mixed(forced: Forced, reaches: Reaches) -> Tensor:
     if not nearby:
         return forced.log_gen
     if not any(reach.penalty for reach in numbers):
-        distances = [source.distance for source in nearby]
+        distances = [*map(_doubted, nearby, numbers)]
         return _read(forced.log_gen, forced.log_best, nearby, distances, numbers)[0]
     rows, steps = forced.log_gen.shape
     coverage = [torch.zeros(rows, source.positions) for source in nearby]
@@ -231,10 +236,22 @@ def mixed(forced: Forced, reaches: Reaches) -> Tensor:
         ]
         model = forced.log_gen[:, t], forced.log_best[:, t]
         log_p, copied = _read(*model, now, distances, numbers)
+        if any(reach.doubt for reach in numbers):  # which coverage does not see
+            doubted = [
+                source._replace(distance=distance)
+                for source, distance in zip(now, distances, strict=True)
+            ]
+            distances = [*map(_doubted, doubted, numbers)]
+            log_p, _ = _read(*model, now, distances, numbers)
         for covered, source, mass in zip(coverage, now, copied, strict=True):
             covered.scatter_add_(1, source.place, mass)
         columns.append(log_p)
     return torch.stack(columns, 1)
+
+
+def _doubted(source: Nearby, reach: Reach) -> Tensor:
+    """The distances (...) with what the model has changed its mind about."""
+    return source.distance + reach.doubt * source.change
 
 
 def _read(
@@ -287,6 +304,7 @@ class _Sample:
             directions=True,
             model=header,
             forcing=lambda: model.for_directions,
+            shortlist=Shortlist.by_default(model),
         )
 
     def forced(self, stretches: Sequence[Stretch], progress: Callable[[int], None]) -> list[Forced]:
@@ -302,17 +320,18 @@ class _Sample:
                 for are_fragments, matches in zip(cycle(ARE_FRAGMENTS), lookups, strict=False)
             ]
             keys = self._copyable(lookups)
+            previous = list[PairKeys]()
             for index, row in enumerate(reference_keys):
                 if row is None:
                     continue
-                log_p.append(self._log_p(row))
-                previous = [
-                    without_end(keys) for keys in reference_keys[:index] if keys is not None
-                ]
+                log_probs = self._log_probs(row)
+                log_gen = log_probs.gather(1, row.ids[:, None])[:, 0]
+                log_p.append((log_gen.cpu(), log_probs.amax(-1).cpu()))
                 for kind in range(KINDS):
                     number = index * KINDS + kind
-                    nearby[kind].append(_nearby(row, keys[number], scores[number]))
-                nearby[-1].append(_nearby(row, previous, [1.0] * len(previous)))
+                    nearby[kind].append(_nearby(row, log_probs, keys[number], scores[number]))
+                nearby[-1].append(_nearby(row, log_probs, previous, [1.0] * len(previous)))
+                previous.append(without_end(row.as_codes(log_gen.exp())))
             progress(len(stretch.segments))
         if not log_p:
             empty = torch.zeros(0, 1)
@@ -365,22 +384,12 @@ class _Sample:
             )
         ]
 
-    def _log_p(self, row: PairKeys) -> tuple[Tensor, Tensor]:
-        """The log probabilities (T,) that the model itself gives the subwords of a reference, and
-        those (T,) that it gives the likeliest subword there."""
+    def _log_probs(self, row: PairKeys) -> Tensor:
+        """The log probabilities (T, V) that the model itself gives all subwords along a
+        reference."""
         previous = shift(row.ids[None], BOS)[0]
-        parts = []
         with torch.inference_mode():
-            for start in range(0, len(row.ids), READ_OUT_AT_ONCE):
-                part = slice(start, start + READ_OUT_AT_ONCE)
-                logits = self.backbone.readout(
-                    previous[part], row.hiddens[part], row.contexts[part]
-                )
-                log_p = logits.float().log_softmax(-1)
-                gold = log_p.gather(1, row.ids[part, None])[:, 0]
-                parts.append(torch.stack([gold, log_p.amax(-1)]).cpu())
-        log_gen, log_best = torch.cat(parts, 1)
-        return log_gen, log_best
+            return self.backbone.log_readout(previous, row.hiddens, row.contexts).float()
 
 
 def are_scored(stretch: Stretch, vocab: Vocabulary, max_subwords: int) -> list[bool]:
@@ -402,28 +411,34 @@ def are_scored(stretch: Stretch, vocab: Vocabulary, max_subwords: int) -> list[b
     return scored
 
 
-def _nearby(row: PairKeys, pairs: Sequence[PairKeys], scores: Sequence[float]) -> Nearby:
+def _nearby(
+    row: PairKeys, log_probs: Tensor, pairs: Sequence[PairKeys], scores: Sequence[float]
+) -> Nearby:
     """The positions of pairs, of these scores, that are nearest to every subword of a reference,
-    (T, K) each."""
+    (T, K) each. log_probs: (T, V), what the model gives all subwords there."""
     steps = len(row.ids)
     if not pairs:
         infinities = torch.full((steps, 1), torch.inf)
         zeros = torch.zeros(steps, 1, dtype=torch.int64)
-        return Nearby(infinities, zeros.bool(), zeros, 1)
+        return Nearby(infinities, zeros.bool(), zeros, zeros.float(), 1)
     codes = torch.cat([_codes(pair) for pair in pairs])[-MOST_POSITIONS:]
     ids = torch.cat([pair.ids for pair in pairs])[-MOST_POSITIONS:]
     lengths = torch.tensor([len(pair.ids) for pair in pairs])
     score = torch.tensor(scores).repeat_interleave(lengths)[-MOST_POSITIONS:].to(ids.device)
-    similar = rotate(row.hiddens.float()) @ directions(codes).T
+    similar = rotate(row.hiddens.float()) @ directions(codes[:, :-1]).T
     distance = (2.0 - 2.0 * similar).clamp_min(0.0) / score.clamp_min(LEAST_SCORE)
     nearest, place = distance.topk(min(CONSIDERED, len(ids)), largest=False)
     right = ids[place] == row.ids[:, None]
-    return Nearby(nearest.cpu(), right.cpu(), place.cpu(), len(ids))
+    certainty = codes[:, -1].float()[place] / CERTAIN
+    change = (certainty - log_probs.gather(1, ids[place]).exp()).clamp_min(0.0)
+    return Nearby(nearest.cpu(), right.cpu(), place.cpu(), change.cpu(), len(ids))
 
 
 def _codes(keys: PairKeys) -> Tensor:
-    """The directions (T, w) of the states of a pair."""
-    return keys.codes if keys.codes is not None else encode(keys.hiddens)
+    """The codes (T, w + 1) of a pair."""
+    if keys.codes is None:
+        raise ValueError("keys without codes")
+    return keys.codes
 
 
 def _stacked(rows: Sequence[Nearby]) -> Nearby:
@@ -441,6 +456,7 @@ def _stacked(rows: Sequence[Nearby]) -> Nearby:
         pad([row.distance for row in rows], torch.inf),
         pad([row.right for row in rows], False),
         pad([row.place for row in rows], 0),
+        pad([row.change for row in rows], 0.0),
         max(row.positions for row in rows),
     )
 

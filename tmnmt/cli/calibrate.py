@@ -42,10 +42,11 @@ def calibrate(
     Some stretches of the memory are held out, and translated with the rest of it as memory, while
     their translations are confirmed one after another: by the standard numbers, and by three others
     that make the held-out translations likely. The numbers are tau, the distance beyond which no
-    word is copied, the temperature, and a penalty of words that were copied already. The standard
-    ones stay unless others are better by more than chance: by chrF2++, in 19 of 20 paired
-    resamples, or in 59 of 60 where three are compared. The numbers are kept beside the index, where
-    translate, serve and evaluate find them.
+    word is copied, the temperature, a penalty of words that were copied already, and a doubt of
+    words that the model finds less likely than it did in their own sentence. The standard ones stay
+    unless others are better by more than chance: by chrF2++, in 19 of 20 paired resamples, or in 59
+    of 60 where three are compared. The numbers are kept beside the index, where translate, serve
+    and evaluate find them.
 
     It takes as long as translating four times the segments that are held out: with a student one to
     two minutes. The model and the memory stay as they are. Run it again when the memory has grown
@@ -86,17 +87,18 @@ def calibrate(
 
 
 def _print(calibration: Calibration) -> None:
-    print("source\ttau\ttemperature\tpenalty")
+    print("source\ttau\ttemperature\tpenalty\tdoubt")
     for source, numbers in calibration.reaches.by_source.items():
         print(source, *(f"{number:g}" for number in numbers), sep="\t")
     held_out = quantity(calibration.segments, "segment")
     subwords = quantity(calibration.subwords, "subword")
     lines = [
         f"{held_out} held out, {subwords}; {calibration.model_loss:.3f} nats a subword by the "
-        "model alone. tau/temperature of pairs, session and fragments:"
+        "model alone. tau/temperature/doubt of pairs, session and fragments:"
     ]
     for trial in calibration.trials:
-        listed = ", ".join(f"{tau:g}/{t:g}" for tau, t, _ in trial.reaches.by_source.values())
+        sources = trial.reaches.by_source.values()
+        listed = ", ".join(f"{tau:g}/{t:g}/{doubt:g}" for tau, t, _, doubt in sources)
         marker = "  <- chosen" if trial.reaches == calibration.reaches else ""
         lines.append(
             f"  {listed}: chrF2++ {trial.chrf:.2f}, BLEU {trial.bleu:.2f}, {trial.loss:.3f} nats; "

@@ -754,7 +754,7 @@ class NearestArena:
     def add(
         self, begin: int, codes: Tensor, ids: Tensor, mask: Tensor, levels: Tensor, unit: float
     ) -> None:
-        """Directions (n, d / 2) and their words (n,) behind the first `begin` positions; mask (n,):
+        """Codes (n, d / 2 + 1) and their words (n,) behind the first `begin` positions; mask (n,):
         those that are positions."""
         (count,) = ids.shape
         if not 0 <= begin <= begin + count <= self.room:
@@ -762,7 +762,7 @@ class NearestArena:
         steps.pack_nearest(
             count,
             self.size,
-            _at("codes", codes, _UINT8, (count, self.size // 2)),
+            _at("codes", codes, _UINT8, (count, self.size // 2 + 1)),
             _at("mask", mask, _BOOL, (count,)),
             _at("words", ids, _INT64, (count,)),
             _at("levels", levels, _INT8, (16,)),
@@ -783,11 +783,11 @@ class NearestArena:
     def block(
         self, first: int, end: int, has_places: bool, numbers: Tensor, base: int
     ) -> tuple[int, ...]:
-        """The positions from `first` to `end` as a row of a table of blocks: numbers (P, 3) of
+        """The positions from `first` to `end` as a row of a table of blocks: numbers (P, 4) of
         every place, or of all places alike; base: where the first place stands among all of a
         sentence. What was passed must be kept as long as the table."""
-        if numbers.dtype is not _FP32 or numbers.shape[1:] != (3,) or numbers.stride(1) != 1:
-            raise ValueError(f"numbers: {numbers.dtype} {[*numbers.shape]}; wanted: fp32 [P, 3]")
+        if numbers.dtype is not _FP32 or numbers.shape[1:] != (4,) or numbers.stride(1) != 1:
+            raise ValueError(f"numbers: {numbers.dtype} {[*numbers.shape]}; wanted: fp32 [P, 4]")
         begin = first // PANEL * PANEL
         *starts, places = [
             address + begin * width
@@ -836,19 +836,19 @@ class NearestTable:
 
     def read(self, hidden: Tensor, sentence: Tensor, coverage: Tensor) -> NearestRead:
         """By states (R, d) of rows of the sentences (R,); what was read is added to coverage (R,
-        P), or (R, 0) where nothing is penalised. Raises ValueError for other types and sizes."""
+        P), or (R, 0) where nothing is penalised. Nothing is doubted. Raises ValueError for other
+        types and sizes."""
         rows = hidden.shape[0]
-        is_covered = coverage.shape[-1] > 0
-        shape = rows, self.positions if is_covered else 0
-        covered_at = _at("coverage", coverage, _FP32, shape)
         result, room = self._rooms(rows)
         steps.read_nearest(
             rows,
             *self._at,
-            *self._queries(hidden, sentence, rows),
-            covered_at if is_covered else 0,
+            *self._queries(hidden, sentence, coverage, rows),
             room.data_ptr(),
             *(x.data_ptr() for x in result),
+            0,
+            0,
+            0,
         )
         return result
 
@@ -857,18 +857,19 @@ class NearestTable:
         log_probs: Tensor,
         hidden: Tensor,
         sentence: Tensor,
+        coverage: Tensor,
         columns: Array | None,
         sure: float,
         full: float,
     ) -> NearestRead:
-        """The same where nothing is penalised, mixed into log p (R, V) by shares that are narrowed
-        by `sure` and at most `full`. columns: as of `mix_words_`."""
+        """The same with doubt, mixed into log p (R, V) by shares that are narrowed by `sure` and at
+        most `full`. columns: as of `mix_words_`."""
         rows, words = log_probs.shape
         result, room = self._rooms(rows)
         steps.mix_nearest(
             rows,
             *self._at,
-            *self._queries(hidden, sentence, rows),
+            *self._queries(hidden, sentence, coverage, rows),
             room.data_ptr(),
             *(x.data_ptr() for x in result),
             words,
@@ -879,9 +880,14 @@ class NearestTable:
         )
         return result
 
-    def _queries(self, hidden: Tensor, sentence: Tensor, rows: int) -> tuple[int, int]:
+    def _queries(
+        self, hidden: Tensor, sentence: Tensor, coverage: Tensor, rows: int
+    ) -> tuple[int, int, int]:
         state_at = _at("states", hidden, _FP32, (rows, self.size))
-        return state_at, _at("rows", sentence, _INT64, (rows,))
+        is_covered = coverage.shape[-1] > 0
+        shape = rows, self.positions if is_covered else 0
+        covered_at = _at("coverage", coverage, _FP32, shape)
+        return state_at, _at("rows", sentence, _INT64, (rows,)), covered_at if is_covered else 0
 
     def _rooms(self, rows: int) -> tuple[NearestRead, Tensor]:
         shape = rows, NEAREST

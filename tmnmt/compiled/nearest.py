@@ -46,6 +46,8 @@ BLOCKS = 2  # of a sentence
 _ZERO, _ONE, _TWO, _NEVER = np.float32(0.0), np.float32(1.0), np.float32(2.0), np.float32(-np.inf)
 _FAR = np.float32(np.inf)
 _FULL = np.float32(1.0 - 1e-6)  # a share at most
+_CERTAIN = np.float32(255.0)  # what a certainty of 1 is kept as
+_CERTAINTY, _WORD = np.int64(32), np.int64((1 << 32) - 1)  # beside a word: above so many bits
 _FIFTEEN, _FOUR_BITS = np.uint64(15), np.uint64(4)
 _narrow_shares, _mix_words = part(mixing.narrow_shares), part(mixing.mix_words)
 
@@ -119,8 +121,10 @@ def pack_nearest(
     words_at: int,
     places_at: int,
 ) -> int:
-    """Adds positions to panels behind the first `index`: codes (P, d / 2) uint8, ids (P,) int64, of
-    which mask (P,) has one byte that says whether it is one; levels (16,) int8, each `unit`."""
+    """Adds positions to panels behind the first `index`: codes (P, d / 2 + 1) uint8, a direction
+    and how likely the model found the word, ids (P,) int64, of which mask (P,) has one byte that
+    says whether it is one; levels (16,) int8, each `unit`. How likely it was stands above a word's
+    number."""
     width, stride = size // 2, (size + FOUR - 1) // FOUR * FOUR
     total_positions = index + positions
     levels = array_of(levels_at, 16, np.int8)
@@ -136,7 +140,7 @@ def pack_nearest(
     root = math.sqrt(size) / unit
     for p in range(positions):
         if mask[p]:
-            codes = array_of(codes_at + p * width, width, np.uint8)
+            codes = array_of(codes_at + p * (width + 1), width + 1, np.uint8)
             first, lane = index // PANEL * PANEL * stride, index % PANEL * FOUR
             total, square = np.int32(0), np.int32(0)
             lane_at = panels_at + first + lane
@@ -155,7 +159,8 @@ def pack_nearest(
                 array_of(lane_at + four * FOUR * PANEL, 1, np.uint32)[0] = whole
             begins[index] = np.int32(-128) * total
             scales[index] = np.float32(root / square) if square > 0 else _ZERO
-            words[index], places[index] = ids[p], p
+            words[index] = ids[p] | np.int64(codes[width]) << _CERTAINTY
+            places[index] = p
             index += 1
     return 0
 
@@ -177,10 +182,14 @@ def read_nearest(
     first_at: int,
     places_at: int,
     logits_at: int,
+    words: int,
+    log_probs_at: int,
+    columns_at: int,
 ) -> int:
     """What every row reads by its state: q, words, where each word stands first among them, and
     places among the positions of its sentence (all (R, K), int64 but q), and the share's logit
-    (R,), -inf where nothing is near. The rows of a sentence that stand side by side are multiplied
+    (R,), -inf where nothing is near. log p (R, V) and columns, as in `mix_words`, say what is
+    doubted; log p 0: nothing is. The rows of a sentence that stand side by side are multiplied
     together. coverage (R, P): what was read so far, to which this is added; 0: nothing is
     penalised.
 
@@ -230,6 +239,9 @@ def read_nearest(
                 together,
                 coverage_at + 4 * row * positions if coverage_at else 0,
                 positions,
+                log_probs_at + 4 * row * words if log_probs_at else 0,
+                words,
+                columns_at,
                 array_of(energies_at, NEAREST, np.float32),
                 array_of(q_at + 4 * row * NEAREST, NEAREST, np.float32),
                 array_of(words_at + 8 * row * NEAREST, NEAREST, np.int64),
@@ -253,6 +265,7 @@ def mix_nearest(
     bias_at: int,
     hidden_at: int,
     sentence_at: int,
+    coverage_at: int,
     room_at: int,
     q_at: int,
     words_at: int,
@@ -265,8 +278,8 @@ def mix_nearest(
     sure: float,
     full: float,
 ) -> int:
-    """`read_nearest` where nothing is penalised; then `narrow_shares` by log p (R, V), and
-    `mix_words` into it. room: that of `read_nearest`, and at least 4 numbers for every K."""
+    """`read_nearest`; then `narrow_shares` by log p (R, V), and `mix_words` into it. room: that of
+    `read_nearest`, and at least 4 numbers for every K."""
     _read_nearest(
         rows,
         blocks_at,
@@ -277,13 +290,16 @@ def mix_nearest(
         bias_at,
         hidden_at,
         sentence_at,
-        0,
+        coverage_at,
         room_at,
         q_at,
         words_at,
         first_at,
         places_at,
         logits_at,
+        words,
+        log_probs_at,
+        columns_at,
     )
     _narrow_shares(rows, words, log_probs_at, logits_at, sure, full, logits_at)
     _mix_words(
@@ -315,6 +331,8 @@ def _look_through(
     distances: Float32,
     covered_at: int,
     positions: int,
+    log_probs: Float32,
+    columns_at: int,
     count: int,
     scaled: Float32,
     energies: Float32,
@@ -323,27 +341,35 @@ def _look_through(
 ) -> int:
     """Puts positions of a block among the `count` nearest ones so far, by the distance over tau:
     with their energies, words and places. How many there are then. distances: inner products at
-    first."""
+    first. log_probs: log p, of which doubt is taken; empty: nothing is doubted."""
     _distances(distances)
     skipped, of_numbers, base = block[SKIPPED], block[OF_NUMBERS], block[BASE]
-    every, has_places = distances.size, block[PLACES] != 0
-    numbers = array_of(block[NUMBERS], of_numbers * positions + 3, np.float32)
-    ids, places = array_of(block[WORDS], every, np.int64), array_of(block[PLACES], every, np.int64)
+    total, has_places = distances.size, block[PLACES] != 0
+    numbers = array_of(block[NUMBERS], of_numbers * positions + 4, np.float32)
+    ids, places = array_of(block[WORDS], total, np.int64), array_of(block[PLACES], total, np.int64)
     covered = array_of(covered_at, positions, np.float32)
-    for p in range(skipped, every):
+    for p in range(skipped, total):
         place = places[p] if has_places else p - skipped
-        own = of_numbers * place
+        offset = of_numbers * place
         if covered_at:
-            distances[p] += numbers[own + 2] * covered[base + place]
-        ratio = distances[p] / numbers[own]
+            distances[p] += numbers[offset + 2] * covered[base + place]
+        ratio = distances[p] / numbers[offset]
+        word = ids[p] & _WORD
+        doubt = numbers[offset + 3]
+        if doubt > _ZERO and log_probs.size and ratio < scaled[NEAREST - 1]:
+            column = array_of(columns_at + 8 * word, 1, np.int64)[0] if columns_at else word
+            drop = np.float32(ids[p] >> _CERTAINTY) / _CERTAIN - exp(log_probs[column])
+            if drop > _ZERO:
+                distances[p] += doubt * drop
+                ratio = distances[p] / numbers[offset]
         if ratio < scaled[NEAREST - 1]:
             k = NEAREST - 1
             while k > 0 and ratio < scaled[k - 1]:
                 scaled[k], energies[k] = scaled[k - 1], energies[k - 1]
                 words[k], chosen[k] = words[k - 1], chosen[k - 1]
                 k -= 1
-            scaled[k], energies[k] = ratio, -distances[p] / numbers[own + 1]
-            words[k], chosen[k] = ids[p], base + place
+            scaled[k], energies[k] = ratio, -distances[p] / numbers[offset + 1]
+            words[k], chosen[k] = word, base + place
             count = min(count + 1, NEAREST)
     return count
 
@@ -356,6 +382,9 @@ def _read_row(
     together: int,
     covered_at: int,
     positions: int,
+    log_probs_at: int,
+    number_of_words: int,
+    columns_at: int,
     energies: Float32,
     q: Float32,
     words: Int64,
@@ -366,13 +395,24 @@ def _read_row(
     for k in range(NEAREST):
         q[k], words[k], nearest[k] = _FAR, 0, 0
     taken, at = 0, inner_at
+    log_probs = array_of(log_probs_at, number_of_words if log_probs_at else 0, np.float32)
     for number in range(BLOCKS):
         block = array_of(blocks_at + 8 * OF_BLOCK * number, OF_BLOCK, np.int64)
         count = block[SKIPPED] + block[COUNT]
         if count:
             distances = array_of(at + 4 * row * count, count, np.float32)
             taken = _look_through(
-                block, distances, covered_at, positions, taken, q, energies, words, nearest
+                block,
+                distances,
+                covered_at,
+                positions,
+                log_probs,
+                columns_at,
+                taken,
+                q,
+                energies,
+                words,
+                nearest,
             )
         at += 4 * together * count
     share = _ONE - q[0] if taken else _ZERO

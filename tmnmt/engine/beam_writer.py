@@ -25,6 +25,7 @@ from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import Histories
 from tmnmt.models.base import Backbone
 from tmnmt.models.folder import Model
+from tmnmt.models.shortlist import Shortlist
 from tmnmt.segments import Translation
 
 DOUBTFUL = 0.5  # times the low score: below it, a heading is read in two ways; chosen on dev
@@ -196,4 +197,5 @@ def _pair_keys(
         directions=reads_directions,
         model=header,
         forcing=lambda: model.for_directions,
+        shortlist=Shortlist.by_default(model) if reads_directions else None,
     )

@@ -204,12 +204,10 @@ def shortlist_of(settings: Settings, model: Model) -> Shortlist | None:
 
     Raises the errors of `Shortlist.load`."""
     from tmnmt.models.shortlist import Shortlist
-    from tmnmt.models.student import Student
 
     if settings.shortlist is not None:
         return Shortlist.load(model) if settings.shortlist else None
-    by_default = isinstance(model.backbone, Student) and Shortlist.exists(model)
-    return Shortlist.load(model) if by_default else None
+    return Shortlist.by_default(model)
 
 
 def check_remembering(settings: Settings) -> None:

@@ -30,8 +30,9 @@ from tmnmt.keys.files import (
     models_of,
 )
 from tmnmt.keys.layout import DIRECTIONS, PAIRS, Array, Header
-from tmnmt.keys.pair_keys import encode_pair, force_all
+from tmnmt.keys.pair_keys import encode_pair, force_all, force_codes
 from tmnmt.models.folder import Model
+from tmnmt.models.shortlist import Shortlist
 from tmnmt.segments import Segment
 from tmnmt.vocab import Vocabulary
 
@@ -203,6 +204,7 @@ def compute(
     else:
         _set_aside(folder, work)
     backbone = model.for_directions if header.layout == DIRECTIONS else model.decoding
+    shortlist = Shortlist.by_default(model)
     with KeyWriter.open(folder, header) as writer:
         if shard is None:
             for path in parts_of(folder):
@@ -212,7 +214,10 @@ def compute(
             pairs = [
                 encode_pair((s.src, s.tgt), model.vocab, header.max_subwords) for s, _ in segments
             ]
-            forced = force_all(backbone, pairs, device)
+            if header.layout == DIRECTIONS:
+                forced = force_codes(backbone, pairs, device, shortlist)
+            else:
+                forced = force_all(backbone, pairs, device)
             keys = [header.encoded(of_pair) for of_pair in forced]
             writer.append(
                 [segment.id for segment, _ in segments], [digest for _, digest in segments], keys

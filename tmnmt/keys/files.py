@@ -9,6 +9,7 @@ model.
         offsets      which rows are whose: frames of records, each frame with its checksums
     INDEX/keys/<model hash>.directions/   layout `directions`: s.u4 in place of c.u8 and z.u8
         s.u4         (N, ...) directions of the states z'; `nibbles`
+        y.i32        (N,)   subword ids y' in 24 bits, and how likely the model found them
 
 All but keys.json only grow. A block's rows are on disk before the frame that names them: what a
 killed writer left behind the last whole frame was never there, readers stop before it and the next
@@ -37,7 +38,7 @@ from tmnmt.index.embedded.journal import SECTOR
 from tmnmt.index.embedded.lock import writing
 from tmnmt.index.embedded.manifest import KEYS_DIR
 from tmnmt.index.embedded.small_json import is_count, is_text, read_small
-from tmnmt.keys.layout import FORMAT, LAYOUTS, PAIRS, Array, Header, Keys
+from tmnmt.keys.layout import FORMATS, LAYOUTS, PAIRS, Array, Header, Keys
 from tmnmt.keys.quantised import Quantised
 from tmnmt.system import flush, flush_folder
 
@@ -371,10 +372,13 @@ def _read_header(folder: Path) -> Header:
     path = folder / HEADER_FILE
     try:
         _, content = read_small(path, MOST_HEADER_BYTES)
-        if content.get("format") != FORMAT:
+        layout = content.get("layout", PAIRS)
+        if layout not in LAYOUTS:
+            raise ValueError(f"layout {short_repr(layout)} is not known")
+        if content.get("format") != FORMATS[layout]:
             message = (
                 f"{path}: keys of format {short_repr(content.get('format'))}, this version "
-                f"reads {FORMAT}"
+                f"reads {FORMATS[layout]}"
             )
             raise MemoryIndexError(f"{message}; delete its folder and run tmnmt keys again")
         checksum = content.pop(_CHECKSUM, None)
@@ -385,8 +389,6 @@ def _read_header(folder: Path) -> Header:
             and header.model.isprintable()
             and len(header.model) <= LONGEST_NAME
         )
-        if header.layout not in LAYOUTS:
-            raise ValueError(f"layout {short_repr(header.layout)} is not known")
         if not has_name or not all(is_count(size, 1) and size <= LARGEST for size in sizes):
             raise ValueError("a size or a name is not what it should be")
         if checksum != _header_checksum(header):

@@ -2,8 +2,8 @@
 
     pairs         context c' and state z' in a few bits a number (`quantised.py`), and the subword
                   y'
-    directions    the direction of z' alone in four bits a number (`nibbles.py`), and the subword
-                  y'; nearest positions read no more than that
+    directions    the direction of z' alone in four bits a number (`nibbles.py`), how likely the
+                  model found y', and the subword y'; nearest positions read no more than that
 
 l: numbers of a context    d: numbers of a state    T: target positions of a pair"""
 
@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 
@@ -21,10 +22,11 @@ from tmnmt.keys import nibbles
 from tmnmt.keys.pair import PairKeys, directions_of
 from tmnmt.keys.quantised import decode, encode, row_bytes
 
-FORMAT = 3
 POSITION_BYTES = 400  # of a target position with context and state, if LEAST_BITS are left
 LEAST_BITS = 3  # of a number; chosen on dev: BLEU is that of keys in full
 PAIRS, DIRECTIONS = "pairs", "directions"
+FORMATS = {PAIRS: 3, DIRECTIONS: 4}
+WORD_BITS = 24  # of the number of a subword, where something else stands in the same four bytes
 
 Array = NDArray[Any]
 # the keys of one pair as they lie on disk, column by column: uint8 (T, ...), at last y' (T,) int32
@@ -51,15 +53,18 @@ class Header:
     context_size: how many numbers a context has, l.
     hidden_size: how many numbers a hidden state has, d.
     max_subwords: where a side of a longer pair was cut.
-    format: the number of the format.
+    format: the number of the format, which the layout says.
     layout: the name of the layout."""
 
     model: str
     context_size: int
     hidden_size: int
     max_subwords: int
-    format: int = FORMAT
+    format: int = 0
     layout: str = PAIRS
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "format", FORMATS.get(self.layout, 0))
 
     @property
     def bits(self) -> int:
@@ -93,8 +98,7 @@ class Header:
         keys: the keys.
 
         Raises DataError for numbers that cannot be kept."""
-        ids = keys.ids.cpu().numpy().astype("<i4", copy=False)
-        return (*LAYOUTS[self.layout].encoded(self, keys), ids)
+        return LAYOUTS[self.layout].encoded(self, keys)
 
     def decoded(self, keys: Keys) -> PairKeys:
         """The keys of a pair from the disk, on the CPU.
@@ -116,13 +120,13 @@ class Layout(ABC):
 
     @abstractmethod
     def columns(self, header: Header) -> tuple[Column, ...]:
-        """The columns of the layout.
+        """The columns of the layout but the last, which has the subwords.
 
         header: what the keys belong to."""
 
     @abstractmethod
     def encoded(self, header: Header, keys: PairKeys) -> Keys:
-        """The rows of these columns.
+        """The rows of all columns.
 
         header: what the keys belong to.
         keys: the keys of a pair.
@@ -148,7 +152,8 @@ class Pairs(Layout):
 
     def encoded(self, header: Header, keys: PairKeys) -> Keys:
         vectors = (part.cpu().numpy() for part in (keys.contexts, keys.hiddens))
-        return tuple(encode(part, header.bits) for part in vectors)
+        ids = keys.ids.cpu().numpy().astype("<i4", copy=False)
+        return (*(encode(part, header.bits) for part in vectors), ids)
 
     def decoded(self, header: Header, keys: Keys) -> PairKeys:
         sizes = header.context_size, header.hidden_size
@@ -156,26 +161,29 @@ class Pairs(Layout):
             torch.from_numpy(decode(rows, size, header.bits))
             for rows, size in zip(keys[:2], sizes, strict=True)
         )
-        return PairKeys(contexts, hiddens, _words(keys))
+        return PairKeys(contexts, hiddens, torch.from_numpy(keys[-1].astype("int64")))
 
 
 class Directions(Layout):
-    """The direction of the state alone."""
+    """The direction of the state alone, and how likely the model found the subword, which stands
+    in the last byte of this."""
 
     def columns(self, header: Header) -> tuple[Column, ...]:
         return (Column("s.u4", "u1", nibbles.width(header.hidden_size)),)
 
     def encoded(self, header: Header, keys: PairKeys) -> Keys:
-        codes = keys.codes if keys.codes is not None else nibbles.encode(keys.hiddens)
-        return (codes.cpu().numpy(),)
+        if keys.codes is None:
+            raise ValueError("keys without codes")
+        codes, ids = keys.codes.cpu().numpy(), keys.ids.cpu().numpy()
+        certainties = codes[:, -1].astype("<u4") << WORD_BITS
+        return np.ascontiguousarray(codes[:, :-1]), (certainties | ids.astype("<u4")).view("<i4")
 
     def decoded(self, header: Header, keys: Keys) -> PairKeys:
-        codes = torch.from_numpy(keys[0].copy())
-        return directions_of(header.context_size, header.hidden_size, _words(keys), codes)
+        words = keys[-1].astype("<i4", copy=False).view("<u4")
+        ids = (words & ((1 << WORD_BITS) - 1)).astype("int64")
+        certainties = (words >> WORD_BITS).astype("u1")
+        codes = torch.from_numpy(np.hstack([keys[0], certainties[:, None]]))
+        return directions_of(header.context_size, header.hidden_size, torch.from_numpy(ids), codes)
 
 
 LAYOUTS: Mapping[str, Layout] = {PAIRS: Pairs(), DIRECTIONS: Directions()}
-
-
-def _words(keys: Keys) -> torch.Tensor:
-    return torch.from_numpy(keys[-1].astype("int64"))

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 
@@ -17,14 +18,16 @@ from tmnmt.keys.files import KeyFiles, digest_of
 from tmnmt.keys.key_cache import KeyCache, keys_of_rows, rows_of
 from tmnmt.keys.layout import DIRECTIONS, PAIRS, Header
 from tmnmt.keys.pair import PairKeys as PairKeys
-from tmnmt.models.base import Backbone
+from tmnmt.models.base import Backbone, shift
+from tmnmt.models.shortlist import Shortlist
 from tmnmt.segments import Segment
-from tmnmt.vocab import EOS, PAD, Vocabulary
+from tmnmt.vocab import BOS, EOS, PAD, Vocabulary
 
 Pair = tuple[str, str]  # source, target
 Coded = tuple[list[int], list[int]]  # ids of both, each with </s>
 POSITIONS_KEPT = 1 << 15  # about 130 MB at l = d = 512 in fp32
 DIRECTIONS_KEPT = 1 << 18  # about 70 MB at d = 512
+READ_OUT_AT_ONCE = 512  # positions whose probabilities of all words are held together
 BATCH_POSITIONS = 1024  # padded target positions forced at once: more do not fit a core's cache
 
 
@@ -51,6 +54,7 @@ class PairKeyStore:
         directions: bool = False,
         model: Header | None = None,
         forcing: Callable[[], Backbone] | None = None,
+        shortlist: Shortlist | None = None,
     ) -> None:
         """backbone: the base that the keys are of.
         vocab: its vocabulary.
@@ -63,8 +67,10 @@ class PairKeyStore:
         directions: whether only the direction of every position's state is kept, as codes.
         model: what keys are bound to; without it no computed keys are kept on disk.
         forcing: gives the backbone that directions are computed with, once one is needed; None
-        takes `backbone`."""
-        self.directions = directions
+        takes `backbone`.
+        shortlist: which words a target is told from, where directions alone are kept; None for
+        all."""
+        self.directions, self.shortlist = directions, shortlist
         layout = DIRECTIONS if directions else PAIRS
         self.header = replace(model, layout=layout) if model is not None else None
         self._caches: dict[Path, KeyCache] = {}
@@ -175,7 +181,7 @@ class PairKeyStore:
         if not self.directions or not coded:
             return force_all(self.backbone, coded, self.device, self.gradients)
         backbone = self.backbone if self._forcing is None else self._forcing()
-        return [keys.as_codes() for keys in force_all(backbone, coded, self.device)]
+        return force_codes(backbone, coded, self.device, self.shortlist)
 
     def in_full(self, pairs: Iterable[Pair]) -> list[PairKeys]:
         """The keys of pairs with contexts and states, also where only directions are kept.
@@ -201,8 +207,9 @@ class PairKeyStore:
         for files in self.precomputed:
             for pair in pairs:
                 if pair not in found and (keys := files.find(*pair)) is not None:
-                    files.check_words(keys[-1], len(self.vocab))
-                    found[pair] = self._on_device(files.header.decoded(keys))
+                    decoded = files.header.decoded(keys)
+                    files.check_words(decoded.ids.numpy(), len(self.vocab))
+                    found[pair] = self._on_device(decoded)
         return found
 
     def _cached(
@@ -267,6 +274,58 @@ def force_all(
             batch, force(backbone, [pairs[i] for i in batch], device, gradients), strict=True
         )
     return [keys[i] for i in range(len(pairs))]
+
+
+def force_codes(
+    backbone: Backbone,
+    pairs: Sequence[Coded],
+    device: torch.device | str,
+    shortlist: Shortlist | None = None,
+) -> list[PairKeys]:
+    """The keys of encoded pairs as codes alone, in their order.
+
+    backbone: the base as it decodes.
+    pairs: the ids of source and target, each with </s>.
+    device: where the base lies.
+    shortlist: which words a target is told from; None for all."""
+    results = list[PairKeys]()
+    keys = force_all(backbone, pairs, device)
+    for batch in batches_of([len(of_pair.ids) for of_pair in keys], READ_OUT_AT_ONCE):
+        reader = backbone
+        ids = torch.cat([of_pair.ids for of_pair in keys[batch]])
+        if shortlist is not None:
+            sources = chain.from_iterable(src for src, _ in pairs[batch])
+            reader = backbone.limited_to(shortlist.words(sources, [ids.cpu()]).to(device))
+        with torch.inference_mode():
+            previous = torch.cat([shift(of_pair.ids[None], BOS)[0] for of_pair in keys[batch]])
+            hiddens, contexts = (
+                torch.cat([getattr(of_pair, part) for of_pair in keys[batch]])
+                for part in ("hiddens", "contexts")
+            )
+            log_probs = reader.log_readout(previous, hiddens, contexts)
+            columns = ids if reader.columns is None else reader.columns.of_word[ids]
+            probabilities = log_probs.gather(1, columns[:, None])[:, 0].exp()
+        sizes = [len(of_pair.ids) for of_pair in keys[batch]]
+        by_pair = torch.split_with_sizes(probabilities, sizes)
+        results += [
+            of_pair.as_codes(part) for of_pair, part in zip(keys[batch], by_pair, strict=True)
+        ]
+    return results
+
+
+def batches_of(sizes: Sequence[int], limit: int) -> Iterator[slice]:
+    """Neighbouring items of so many positions together, or of one item that has more.
+
+    sizes: the positions of every item.
+    limit: how many positions a batch has at most."""
+    begin = total = 0
+    for number, size in enumerate(sizes):
+        if total and total + size > limit:
+            yield slice(begin, number)
+            begin, total = number, 0
+        total += size
+    if total:
+        yield slice(begin, len(sizes))
 
 
 def force(

@@ -36,8 +36,8 @@ class Pairs:
     position: Tensor  # (N, P) int64: subword position in that pair's target
     # f and e: fuzzy score of that pair with the sentence, in [0, 1]; 1 where it is 1, else 0
     marks: Tensor  # (N, P, 2)
-    # (N, P, w) uint8: the directions of z', where only these are read; contexts, hiddens, before
-    # and marks are (N, 0, ...) then
+    # (N, P, w + 1) uint8: the codes of positions, where only these are read; contexts, hiddens,
+    # before and marks are (N, 0, ...) then
     codes: Tensor | None = field(default_factory=lambda: None)
 
     @classmethod
@@ -80,7 +80,7 @@ _FIELDS = {part.name for part in fields(Pairs)}
 class Recent:
     """The positions of every document's confirmed segments, oldest first."""
 
-    codes: Tensor  # (N, C, w) uint8: the directions of z' (`keys/nibbles.py`)
+    codes: Tensor  # (N, C, w + 1) uint8: the codes of the positions (`keys/pair.py`)
     ids: Tensor  # (N, C) int64
     mask: Tensor  # (N, C) bool
     stretches: Sequence[Stretch | None] = ()  # the same of every document for compiled code

@@ -2,7 +2,7 @@
 nearest to this step's (OURS; after Dai et al. 2023, "Simple and scalable nearest neighbor machine
 translation", with a share of the distance, and of how sure the model is).
 
-    distance     D = (2 - 2 cos(s, z')) / f + penalty beta
+    distance     D = (2 - 2 cos(s, z')) / f + g max(0, p' - p(y')) + penalty beta
     attention    q = softmax(-D / T) over the K nearest positions, by D / tau
     share        zeta = max(0, 1 - min D / (tau (1 - SURE max p)))
     copy         p'(y) = zeta (sum of q over positions that hold y) + (1 - zeta) p(y)
@@ -14,10 +14,14 @@ translation", with a share of the distance, and of how sure the model is).
     tau, T       how far a position is read, and how sharply: two numbers of each source
     f            the fuzzy score of a pair that is like the text; 1 of all others
     p            of the model with the layers before this one
+    p'           how likely the model found y' at its position; 0 where nobody knows
+    g            how much a change of mind counts, a number of each source
 
 Sources differ in trust: the pairs of a memory, and what was confirmed earlier in the document. A
 step that is near nothing has a share of 0, and is the plain model's, bit for bit. Where the model
 is sure of a word, only positions of almost its own state say something: others do harm there.
+Where it was sure of y' at a position and is not now, the texts differ in what matters, however near
+the states are: "O ficheiro" is no reason to begin "The page" with "O".
 
 R: rows (sentences x beam)   N: sentences   P: positions of pairs   C: positions of the session"""
 
@@ -35,7 +39,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from tmnmt.compiled.kernels import NEAREST, NearestRead, can_be_compiled, narrow_shares
 from tmnmt.config.options import ModelOptions
-from tmnmt.keys.nibbles import directions, encode, rotate, width
+from tmnmt.keys.nibbles import directions, rotate, width
+from tmnmt.keys.pair import CERTAIN, codes_of
 from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.layers.collated import Pairs, Recent
 from tmnmt.layers.contract import Collated, HistoryLayer, LayerOutput, StepState, Words
@@ -44,7 +49,7 @@ from tmnmt.layers.pool_sources import sources_of_pool
 from tmnmt.layers.reach import SentenceReach
 from tmnmt.layers.traced import LayerTrace, TracedSource
 from tmnmt.layers.view import Positions, first_of
-from tmnmt.models.base import Backbone
+from tmnmt.models.base import Backbone, Columns
 from tmnmt.vocab import BOS, EOS, PAD
 
 MOST_POSITIONS = 8192  # of a session's segments: the newest stay
@@ -53,15 +58,15 @@ SURE = 0.5  # of tau that is lost where the model is sure of a word (chosen on d
 
 
 class SessionPositions:
-    """The positions of a document's confirmed segments, oldest first, at most MOST_POSITIONS: the
-    directions of their states."""
+    """The positions of a document's confirmed segments, oldest first, at most MOST_POSITIONS:
+    their codes."""
 
     needs_states = False
 
     def __init__(self, hidden_size: int, device: torch.device | str = "cpu") -> None:
         """hidden_size: how many numbers a hidden state has, d.
         device: where the positions lie."""
-        self.codes = torch.empty(0, width(hidden_size), dtype=torch.uint8, device=device)
+        self.codes = torch.empty(0, width(hidden_size) + 1, dtype=torch.uint8, device=device)
         self.ids = torch.empty(0, dtype=torch.int64, device=device)
         # the same for compiled code, which is not packed anew for every sentence
         self.panels = Panels(2 * width(hidden_size)) if self.ids.is_cpu else None
@@ -70,16 +75,16 @@ class SessionPositions:
         return len(self.ids)
 
     def write(self, hiddens: Tensor, ids: Tensor) -> None:
-        """Adds a segment.
+        """Adds a segment of which nobody knows how likely the model found its words.
 
         hiddens: (T, d), the states before its words.
         ids: (T,) int64, the words."""
-        self.write_codes(encode(hiddens.detach()), ids)
+        self.write_codes(codes_of(hiddens.detach(), torch.zeros_like(ids)), ids)
 
     def write_codes(self, codes: Tensor, ids: Tensor) -> None:
-        """Adds a segment by directions.
+        """Adds a segment by its codes.
 
-        codes: (T, w) uint8, the directions of the states before its words.
+        codes: (T, w + 1) uint8, the codes of its positions.
         ids: (T,) int64, the words."""
         codes, ids = codes.to(self.codes), ids.to(self.ids)
         self.codes = torch.cat([self.codes, codes])[-MOST_POSITIONS:]
@@ -120,10 +125,10 @@ def collate_recent(
 class _Part(NamedTuple):
     """The positions of one source."""
 
-    codes: Tensor  # (N, P, w)
+    codes: Tensor  # (N, P, w + 1)
     ids: Tensor  # (N, P)
     mask: Tensor  # (N, P)
-    numbers: Tensor  # (N, P, 3)
+    numbers: Tensor  # (N, P, 4)
     stretches: Sequence[Stretch | None] = ()  # the same for compiled code, where it is packed
 
     def packed(self) -> Sequence[Stretch | None]:
@@ -133,7 +138,7 @@ class _Part(NamedTuple):
         ]
 
     def _panels(self, codes: Tensor, ids: Tensor, mask: Tensor) -> Stretch:
-        panels = Panels(2 * codes.shape[-1], len(ids), has_places=True)
+        panels = Panels(2 * codes.shape[-1] - 2, len(ids), has_places=True)
         panels.add(codes, ids, mask)
         return panels.stretch
 
@@ -189,16 +194,16 @@ def _stretches(keys: Sequence[Sequence[PairKeys]]) -> Sequence[Stretch | None]:
             result.append(None)
             continue
         ids = torch.cat([pair.ids for pair in pairs])
-        panels = Panels(2 * codes[0].shape[-1], len(ids))
+        panels = Panels(2 * codes[0].shape[-1] - 2, len(ids))
         panels.add(torch.cat(codes), ids)
         result.append(panels.stretch)
     return result
 
 
 def _numbers(keys: Sequence[Sequence[PairKeys]], reaches: Sequence[SentenceReach]) -> Tensor:
-    """tau, T and the penalty (N, P, 3) of every position."""
+    """tau, T, the penalty and the doubt (N, P, 4) of every position."""
     lengths = [[len(pair.ids) for pair in pairs] for pairs in keys]
-    numbers = np.ones((len(keys), max(map(sum, lengths)), 3), np.float32)
+    numbers = np.ones((len(keys), max(map(sum, lengths)), 4), np.float32)
     for row, (of_pairs, reach) in enumerate(zip(lengths, reaches, strict=True)):
         if of_pairs:
             values = np.array([pair.numbers for pair in reach.pairs], np.float32)
@@ -208,14 +213,19 @@ def _numbers(keys: Sequence[Sequence[PairKeys]], reaches: Sequence[SentenceReach
 
 @dataclass(frozen=True)
 class Pool(Positions):
-    """The positions of all sources, one after the other; `keys` are the codes of their directions,
-    `read` is (N, P + C, 3): tau, T and the penalty of each."""
+    """The positions of all sources, one after the other; `keys` are their codes, `values` is
+    (N, P + C, 4): tau, T, the penalty and the doubt of each."""
 
     @cached_property
-    def numbers(self) -> tuple[Tensor, Tensor, Tensor]:
-        """tau, T and the penalty as the rows see them, (R, P + C) each."""
-        tau, temperature, penalty = self.values[self.sentence].unbind(-1)
-        return tau, temperature, penalty
+    def numbers(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """tau, T, the penalty and the doubt as the rows see them, (R, P + C) each."""
+        tau, temperature, penalty, doubt = self.values[self.sentence].unbind(-1)
+        return tau, temperature, penalty, doubt
+
+    @cached_property
+    def certainties(self) -> Tensor:
+        """How likely the model found the words, as the rows see them, (R, P + C)."""
+        return (self.keys[..., -1].float() / CERTAIN)[self.sentence]
 
 
 @dataclass(frozen=True)
@@ -313,55 +323,65 @@ class NearestPositions(HistoryLayer[PoolReady, SessionPositions]):
     def fuse(
         self, step: StepState, hidden: Tensor, ready: PoolReady
     ) -> tuple[Tensor, LayerOutput[PoolReady]]:
-        """Reads by the raw state; nothing is blended into it. Where compiled code reads and nothing
-        is penalised, `mix` does all in one call."""
-        packed, updated = ready.packed, ready
-        if packed is not None and can_be_compiled(step.hidden):
-            if not ready.is_penalised:
-                return hidden, LayerOutput(ready, ready.coverage)
-            updated = replace(ready, coverage=ready.coverage.clone())
-            nearest = packed.read(step.hidden, ready.sentence, updated.coverage)
+        """Nothing is blended into the state. Where something is penalised, what is near counts as
+        read; `mix` reads by what counted before."""
+        if not ready.is_penalised:
+            return hidden, LayerOutput(ready, ready.coverage)
+        if ready.packed is not None and can_be_compiled(step.hidden):
+            coverage = ready.coverage.clone()
+            ready.packed.read(step.hidden, ready.sentence, coverage)
         else:
-            nearest = self.search_pool(step.hidden, ready)
-            if ready.is_penalised:
-                mass = nearest.logit.sigmoid()[:, None] * nearest.q
-                updated = replace(
-                    ready, coverage=ready.coverage.scatter_add(1, nearest.places, mass)
-                )
-        return hidden, _output(updated, nearest)
+            nearest = self.search_pool(step.hidden, ready, ready.coverage)
+            mass = nearest.logit.sigmoid()[:, None] * nearest.q
+            coverage = ready.coverage.scatter_add(1, nearest.places, mass)
+        return hidden, LayerOutput(replace(ready, coverage=coverage), ready.coverage)
 
     def mix(
         self, step: StepState, log_probs: Tensor, reading: LayerOutput[PoolReady]
     ) -> tuple[Tensor, LayerOutput[PoolReady]]:
-        """Mixes the words in, by a share that is less where the model is sure of a word."""
-        words, ready, columns = reading.words, reading.ready, step.columns
-        if words is None:
-            if ready.packed is None:
-                raise ValueError("positions that nothing has read")
+        """Reads by the raw state, and by what the model says; then mixes the words in, by a share
+        that is less where the model is sure of a word."""
+        ready, coverage, columns = reading.ready, reading.weights, step.columns
+        if ready.packed is not None and can_be_compiled(step.hidden):
             nearest = ready.packed.mix_(
                 log_probs,
                 step.hidden,
                 ready.sentence,
+                coverage.clone() if ready.is_penalised else coverage,
                 None if columns is None else columns.table,
                 SURE,
                 FULL,
             )
             return log_probs, _output(ready, nearest)
+        nearest = self.search_pool(step.hidden, ready, coverage, (log_probs, columns))
         if can_be_compiled(log_probs) and log_probs.is_contiguous():
-            logit = narrow_shares(log_probs, words.logit.contiguous(), SURE, FULL)
+            logit = narrow_shares(log_probs, nearest.logit.contiguous(), SURE, FULL)
         else:
-            logit = narrowed(words.logit, log_probs.amax(-1))
-        reading = replace(reading, words=words._replace(logit=logit))
-        return super().mix(step, log_probs, reading)
+            logit = narrowed(nearest.logit, log_probs.amax(-1))
+        return super().mix(step, log_probs, _output(ready, nearest._replace(logit=logit)))
 
-    def search_pool(self, hidden: Tensor, ready: PoolReady) -> NearestRead:
+    def search_pool(
+        self,
+        hidden: Tensor,
+        ready: PoolReady,
+        coverage: Tensor,
+        model: tuple[Tensor, Columns | None] | None = None,
+    ) -> NearestRead:
         """What compiled code reads of the pool, by torch.
 
         hidden: (R, d), the states of the step.
-        ready: what the rows read."""
+        ready: what the rows read.
+        coverage: (R, P + C), how much was copied of each position; (R, 0) where nothing is
+        penalised.
+        model: log p (R, V), and its columns; None where nothing is doubted."""
         pool = ready.laid_out
-        distance = self.distances(hidden, pool, ready.coverage)  # (R, P + C)
-        tau, temperature, _ = pool.numbers
+        distance = self.distances(hidden, pool, coverage)  # (R, P + C)
+        tau, temperature, _, doubt = pool.numbers
+        if model is not None:
+            log_probs, columns = model
+            ids = pool.words[0] if columns is None else columns.of_word[pool.words[0]]
+            change = pool.certainties - log_probs.gather(1, ids).exp()
+            distance = distance + doubt * change.clamp_min(0.0)
         scaled = distance / tau
         closest, places = scaled.topk(min(NEAREST, scaled.shape[1]), largest=False)  # nearest first
         energy = -(distance / temperature).gather(1, places)
@@ -382,7 +402,7 @@ class NearestPositions(HistoryLayer[PoolReady, SessionPositions]):
         penalised."""
         view = pool.view
         state = rotate(view.pick(hidden))
-        keys = directions(pool.keys).to(state.dtype)
+        keys = directions(pool.keys[..., :-1]).to(state.dtype)
         distance = 2.0 - 2.0 * view.rows.dot(state, keys)
         if view.mask is not None:
             distance = distance.masked_fill(~view.mask, torch.inf)
@@ -430,12 +450,13 @@ def pool_of(parts: Sequence[_Part], sentence: Tensor) -> Pool:
 def _of_pairs(pairs: Pairs | None, reaches: Sequence[SentenceReach]) -> _Part | None:
     if pairs is None:
         return None
-    rows = [torch.tensor([each.numbers for each in reach.pairs]).view(-1, 3) for reach in reaches]
+    rows = [torch.tensor([each.numbers for each in reach.pairs]).view(-1, 4) for reach in reaches]
     values = pad_sequence(rows, batch_first=True, padding_value=1.0).to(pairs.ids.device)
-    numbers = values.gather(1, pairs.pair[..., None].expand(*pairs.pair.shape, 3))
+    numbers = values.gather(1, pairs.pair[..., None].expand(*pairs.pair.shape, 4))
     codes = pairs.codes
     if codes is None:
-        codes = encode(pairs.hiddens.flatten(0, 1)).view(*pairs.ids.shape, -1)
+        unknown = torch.zeros_like(pairs.ids).flatten()
+        codes = codes_of(pairs.hiddens.flatten(0, 1), unknown).view(*pairs.ids.shape, -1)
     return _Part(codes, pairs.ids, pairs.mask, numbers)
 
 
@@ -443,5 +464,5 @@ def _of_session(recent: Recent | None, reaches: Sequence[SentenceReach]) -> _Par
     if recent is None:
         return None
     values = torch.tensor([reach.session.numbers for reach in reaches], device=recent.ids.device)
-    numbers = values[:, None].expand(*recent.ids.shape, 3)
+    numbers = values[:, None].expand(*recent.ids.shape, 4)
     return _Part(recent.codes, recent.ids, recent.mask, numbers, recent.stretches)

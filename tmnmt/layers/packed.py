@@ -1,7 +1,8 @@
 """Nearest positions as compiled code reads them (`tmnmt.compiled.nearest`): what torch does in
 twenty operations over all positions is one call a step.
 
-R, N, P, d as in `nearest`; w: bytes of a direction; K: positions that a row reads"""
+R, N, P, d as in `nearest`; w: bytes of a direction, which a byte
+follows that says how likely the model found the word; K: positions that a row reads"""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ class Panels:
     def add(self, codes: Tensor, ids: Tensor, mask: Tensor | None = None) -> None:
         """Adds positions.
 
-        codes: (n, w) uint8, their directions.
+        codes: (n, w + 1) uint8, their codes.
         ids: (n,) int64, their words.
         mask: (n,) bool, which of them are positions; None where all are.
 
@@ -85,8 +86,8 @@ class Packed:
 
     @classmethod
     def build(cls, sources: Sequence[tuple[Sequence[Stretch | None], Tensor]]) -> Packed:
-        """sources: of every sentence the positions, None where it has none, and tau, T and penalty
-        (N, P, 3) of every place, source after source."""
+        """sources: of every sentence the positions, None where it has none, and tau, T, penalty
+        and doubt (N, P, 4) of every place, source after source."""
         sentences = len(sources[0][0])
         rows = [[tuple[int, ...]() for _ in sources] for _ in range(sentences)]
         base, size, multiplied = 0, 0, [0] * sentences
@@ -103,7 +104,7 @@ class Packed:
         return cls(table, tuple(sources))
 
     def read(self, hidden: Tensor, sentence: Tensor, coverage: Tensor) -> NearestRead:
-        """What rows read of their positions.
+        """What rows read of their positions, where nothing is doubted.
 
         hidden: (R, d), the states of the step.
         sentence: (R,) int64, the sentences of the rows.
@@ -117,18 +118,20 @@ class Packed:
         log_probs: Tensor,
         hidden: Tensor,
         sentence: Tensor,
+        coverage: Tensor,
         columns: Array | None,
         sure: float,
         full: float,
     ) -> NearestRead:
-        """What rows read of their positions where nothing is penalised. It is mixed into log p in
-        its place.
+        """What rows read of their positions. It is mixed into log p in its place.
 
         log_probs: (R, V), log p.
         hidden: (R, d), the states of the step.
         sentence: (R,) int64, the sentences of the rows.
+        coverage: (R, P), what was read before, which is written over; (R, 0) where nothing is
+        penalised.
         columns: the columns of log p for compiled code; None where every word has a column.
         sure: how much less is mixed in where the model is sure of a word.
         full: the share that is mixed in at most."""
-        hidden = nibbles.even(hidden).contiguous()
-        return self.table.mix_(log_probs, hidden, sentence.contiguous(), columns, sure, full)
+        hidden, sentence = nibbles.even(hidden).contiguous(), sentence.contiguous()
+        return self.table.mix_(log_probs, hidden, sentence, coverage, columns, sure, full)

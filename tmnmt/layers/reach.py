@@ -39,23 +39,25 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Reach:
     """How the positions of one source are read: `tau` the distance beyond which nothing is copied,
-    `temperature` T; `penalty` of a position whose word was copied already."""
+    `temperature` T; `penalty` of a position whose word was copied already; `doubt` g of one whose
+    word the model finds less likely now than at the position."""
 
     tau: float
     temperature: float
     penalty: float = 0.0
+    doubt: float = 0.0
 
     @property
-    def numbers(self) -> tuple[float, float, float]:
-        """tau, T and the penalty."""
-        return self.tau, self.temperature, self.penalty
+    def numbers(self) -> tuple[float, float, float, float]:
+        """tau, T, the penalty and the doubt."""
+        return self.tau, self.temperature, self.penalty, self.doubt
 
     def of_pair(self, score: float) -> Reach:
         """The same numbers for distances that are not divided yet by the fuzzy score of their pair.
 
         score: the fuzzy score of the pair, from 0 to 1."""
         score = max(score, LEAST_SCORE)
-        return Reach(self.tau * score, self.temperature * score, self.penalty * score)
+        return Reach(*(score * number for number in self.numbers))
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Reaches:
     distances are divided by their fuzzy score; what was confirmed earlier in the document; and
     pairs that only share phrases with a text."""
 
-    pairs: Reach = Reach(tau=0.8, temperature=0.1)
+    pairs: Reach = Reach(tau=0.8, temperature=0.1, doubt=0.1)
     session: Reach = Reach(tau=0.8, temperature=0.1)
     fragments: Reach = Reach(tau=0.4, temperature=0.1)
 
@@ -77,8 +79,8 @@ class Reaches:
         return SentenceReach((*matches, *[self.fragments] * fragments), self.session)
 
     @property
-    def by_source(self) -> dict[str, tuple[float, float, float]]:
-        """tau, T and the penalty of every source, by its name."""
+    def by_source(self) -> dict[str, tuple[float, float, float, float]]:
+        """tau, T, the penalty and the doubt of every source, by its name."""
         return {source.name: getattr(self, source.name).numbers for source in fields(self)}
 
 
@@ -263,10 +265,10 @@ def _reach(content: Any) -> Reach:
     if not isinstance(content, dict):
         raise ValueError("the numbers of a source are missing")
     tau, temperature = (_number(content.get(name), LARGEST) for name in ("tau", "temperature"))
-    penalty = _number(content.get("penalty"), LARGEST)
+    penalty, doubt = (_number(content.get(name, 0.0), LARGEST) for name in ("penalty", "doubt"))
     if not tau or not temperature:
         raise ValueError("tau and the temperature must be above 0")
-    return Reach(tau, temperature, penalty)
+    return Reach(tau, temperature, penalty, doubt)
 
 
 def _number(value: Any, maximum: float) -> float:

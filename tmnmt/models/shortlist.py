@@ -75,6 +75,19 @@ class Shortlist:
         return SHORTLIST_FILE in model.config[CHECKSUMS]
 
     @classmethod
+    def by_default(cls, model: Model) -> Shortlist | None:
+        """The shortlist of a student, which reads it where nothing else is said; None for other
+        models, and where there is none.
+
+        model: the model of the folder.
+
+        Raises the errors of `load`."""
+        from tmnmt.models.student import Student
+
+        is_read = isinstance(model.backbone, Student) and cls.exists(model)
+        return cls.load(model) if is_read else None
+
+    @classmethod
     def load(cls, model: Model) -> Shortlist:
         """The shortlist of a model folder.
 
