@@ -22,7 +22,7 @@ from tmnmt.errors import FormatError
 from tmnmt.files.opening import open_translatable
 from tmnmt.files.po import PoFile
 from tmnmt.files.po_syntax import escaped, unescaped
-from tmnmt.files.unit import Filling
+from tmnmt.files.unit import Comment, Filling
 from tmnmt.segments import Match, Segment
 
 HEADER = (
@@ -95,7 +95,7 @@ def test_states_contexts_notes_and_lines(tmp_path: Path) -> None:
     )
     first, second, third = units(po(tmp_path, body))
     assert (first.source.plain, first.state, first.context) == ("Open", "draft", "menu")
-    assert first.notes == ("shown on a button", "ask Anne")
+    assert first.notes == ("shown on a button",) and first.comments == (Comment("ask Anne"),)
     assert first.line == 12
     assert (second.state, second.target) == ("translated", Text("Fermer"))
     assert (third.state, third.target) == ("new", None)
@@ -434,7 +434,8 @@ def test_a_wrong_header_is_told(tmp_path: Path, header: str, what: str) -> None:
 def test_many_comments_and_pieces_take_linear_time(tmp_path: Path) -> None:
     body = "# c\n" * 100_000 + 'msgid ""\n' + '"a"\n' * 100_000 + 'msgstr ""\n'
     [unit] = units(po(tmp_path, body))
-    assert len(unit.source.plain) == 100_000 and len(unit.notes) == 100_000
+    assert len(unit.source.plain) == 100_000
+    assert unit.comments == (Comment("\n".join("c" * 100_000)),)
 
 
 STRINGS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

@@ -71,7 +71,7 @@ def placed(units: Sequence[Unit]) -> list[Placed]:
     names = [unit.context or unit.id for unit in units]
     contexts = surroundings([unit.source for unit in units])
     return [
-        Placed(unit.source.plain, unit.source.codes, *context[:2], name, "\n".join(unit.notes))
+        Placed(unit.source.plain, unit.source.codes, *context[:2], name, "\n".join(unit.all_notes))
         for unit, context, name in zip(units, contexts, names, strict=True)
     ]
 

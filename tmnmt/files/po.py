@@ -9,6 +9,9 @@ What the manual leaves to the tool is decided so:
   no longer fuzzy when all its forms are full matches or confirmed. Its comments with the previous
   msgid go, since they belong to the translation that goes. That of a fuzzy match gets the source of
   the match as its previous msgid, as msgmerge writes it.
+- The comments of translators, "# ...", are comments of the unit: those that stand together are one,
+  and "#" alone stands between two. New ones go behind them. A form of a plural has those of its
+  message.
 - A msgstr begins and ends with a line end where its msgid does, as `msgfmt -c` wants it.
 - Lines are broken as in the file: at column 79, or nowhere but behind a line end where the file has
   longer lines.
@@ -33,7 +36,7 @@ from tmnmt.files.po_lines import WIDTH, is_wrapped, lines_of
 from tmnmt.files.po_syntax import Entry, Field, entries, escaped
 from tmnmt.files.states import state_of_all
 from tmnmt.files.texts import string_of, unit_of
-from tmnmt.files.unit import Filling, State, Unit
+from tmnmt.files.unit import Comment, Filling, State, Unit
 from tmnmt.files.whole import Edit, WholeFile
 from tmnmt.formats.clean import excerpt
 from tmnmt.formats.encoding import byte_order_mark, charset
@@ -60,7 +63,7 @@ class PoFile(WholeFile[_Slot]):
     kind = "po"
     title = FILE_KINDS["po"].title
     is_memory = is_bilingual = True
-    marks_drafts = True
+    marks_drafts = takes_comments = True
 
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
         super().__init__(path, src_lang, tgt_lang)
@@ -146,7 +149,12 @@ class PoFile(WholeFile[_Slot]):
             notes=tuple(self._notes(entry)),
             line=self.line(entry.start),
         )
-        return replace(unit, plural=self._plural(entry, form), max_length=max_length_of(flags))
+        return replace(
+            unit,
+            plural=self._plural(entry, form),
+            max_length=max_length_of(flags),
+            comments=tuple(map(Comment, self._translator_comments(entry))),
+        )
 
     def _plural(self, entry: Entry, form: int) -> str:
         if entry.msgid_plural is None:
@@ -173,12 +181,25 @@ class PoFile(WholeFile[_Slot]):
         ]
 
     def _notes(self, entry: Entry) -> Iterator[str]:
-        """What translators and programmers wrote; neither references nor flags."""
+        """What programmers wrote."""
+        for start, end in self._comments(entry, "#."):
+            if note := self.text[start + 2 : end].strip():
+                yield note
+
+    def _translator_comments(self, entry: Entry) -> Iterator[str]:
+        lines = list[str]()
         for start, end in entry.comments:
-            if self.text[start + 1 : start + 2] not in (":", ",", "|"):
-                note = self.text[start + 1 : end].removeprefix(".").strip()
-                if note:
-                    yield note
+            line = self.text[start + 1 : end].strip() if self._is_translators(start) else ""
+            if line:
+                lines.append(line)
+            elif lines:
+                yield "\n".join(lines)
+                lines = []
+        if lines:
+            yield "\n".join(lines)
+
+    def _is_translators(self, start: int) -> bool:
+        return self.text[start + 1 : start + 2] not in (".", ":", ",", "|")
 
     # --- writing
 
@@ -213,6 +234,12 @@ class PoFile(WholeFile[_Slot]):
 
     def _filled(self, entry: Entry, form_fillings: list[tuple[int, Filling]]) -> Iterator[Edit]:
         """The entry with these targets, and with the marks that go with them."""
+        comments = [comment for _, filling in form_fillings for comment in filling.comments]
+        if comments:
+            yield self._commented(entry, dict.fromkeys(comments))
+        form_fillings = [pair for pair in form_fillings if pair[1].has_target]
+        if not form_fillings:
+            return
         strings = {form: self._target(entry, filling) for form, filling in form_fillings}
         is_draft = state_of_all(filling.origin for _, filling in form_fillings).is_draft
         exact = not is_draft and not self._lacks_forms(entry, strings)
@@ -235,6 +262,20 @@ class PoFile(WholeFile[_Slot]):
                 yield Edit(*self._line_of(old.start, old.end), "")
         if new_forms := "".join(self._new_forms(entry, strings)):
             yield Edit(entry.msgstr[-1].end, entry.msgstr[-1].end, new_forms)
+
+    def _commented(self, entry: Entry, comments: Iterable[Comment]) -> Edit:
+        """The entry with further comments. Signs that the file's character set lacks are written by
+        their numbers."""
+        existing = [span for span in entry.comments if self._is_translators(span[0])]
+        lines = list[str]()
+        for comment in comments:
+            lines += ["#"] if existing or lines else []
+            lines += [f"# {line}".rstrip() for line in comment.line.splitlines()]
+        text = "".join(line + self._newline for line in lines)
+        text = text.encode(self.encoding, "xmlcharrefreplace").decode(self.encoding)
+        first = entry.comments[0][0] if entry.comments else entry.start
+        position = self._line_of(*existing[-1])[1] if existing else first
+        return Edit(position, position, text)
 
     def _lacks_forms(self, entry: Entry, strings: dict[int, str]) -> bool:
         """Whether the entry, filled with these strings, has some of its forms and lacks others."""

@@ -3,16 +3,16 @@
 
 A target goes into a new tuv behind the last of its tu, or into the empty one that is there. One
 that somebody has to look at says in a property x-origin where it is from, and is a draft when the
-file is read again. The file is read unit by unit, once for the units, and once while it is written.
-A tu that is no XML stays as it is, and is counted."""
+file is read again. Comments are notes of its tuv. The file is read unit by unit, once for the
+units, and once while it is written. A tu that is no XML stays as it is, and is counted."""
 
 from __future__ import annotations
 
 import io
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -23,6 +23,7 @@ from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.states import STATES
 from tmnmt.files.texts import TOO_MANY, limited
 from tmnmt.files.unit import (
+    Comment,
     Document,
     Filling,
     State,
@@ -45,7 +46,7 @@ from tmnmt.formats.languages import NO_RANK, PairRanks, check_pair, listed
 from tmnmt.formats.tmx import NAMESPACE, parsed_unit
 from tmnmt.formats.tmx_codes import MAX_CODES, excess, seg_of, text_of
 from tmnmt.formats.tmx_writer import ORIGIN_PROPERTY
-from tmnmt.formats.xml_text import escaped_attribute
+from tmnmt.formats.xml_text import escaped, escaped_attribute
 from tmnmt.quantities import quantity
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class TmxFile(TranslatableFile):
 
     kind = "tmx"
     title = FILE_KINDS["tmx"].title
-    is_bilingual = True
+    is_bilingual = takes_comments = True
 
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
         """path: the file.
@@ -159,18 +160,37 @@ class TmxFile(TranslatableFile):
         for tu, filling in zip(_Reader(self), fillings, strict=True):
             if filling is None:
                 continue
-            if why := self.refused(tu.unit(), filling.target):
+            if not filling.has_target and tu.target is None:
+                continue  # there is no place for comments yet
+            if filling.has_target and (why := self.refused(tu.unit(), filling.target)):
                 raise ValueError(f"{self.path}, line {tu.element.line}: {why}")
-            content = _READ_AS.sub("", seg_of(filling.target))
-            seg = content.encode("ascii", "xmlcharrefreplace") if is_ascii else content.encode()
-            origin = STATES[filling.origin].tmx_origin
+            texts = [f"<note>{escaped(comment.line)}</note>" for comment in filling.comments]
+            if filling.has_target:
+                texts.append(_READ_AS.sub("", seg_of(filling.target)))
+            written = [
+                text.encode("ascii", "xmlcharrefreplace") if is_ascii else text.encode()
+                for text in texts
+            ]
+            seg = written.pop() if filling.has_target else None
+            origin = STATES[filling.origin].tmx_origin if filling.has_target else ""
+            new = _New(seg, origin, written)
             edit = (
-                _in_new_tuv(tu, seg, origin, self.tgt_lang)
+                _in_new_tuv(tu, new, self.tgt_lang)
                 if tu.target is None
-                else _in_its_tuv(tu, tu.target, seg, origin)
+                else _in_its_tuv(tu, tu.target, new)
             )
             offset = tu.element.start
             yield Edit(offset + edit.start, offset + edit.end, edit.data)
+
+
+@dataclass(frozen=True, slots=True)
+class _New:
+    """What a tuv gets: the content of its seg, None where that stays, the origin of that, and notes
+    as they are written."""
+
+    seg: bytes | None
+    origin: str
+    notes: Sequence[bytes]
 
 
 def _splice(stream: Bytes, output: Output, edits: Iterable[Edit]) -> None:
@@ -189,28 +209,31 @@ def _splice(stream: Bytes, output: Output, edits: Iterable[Edit]) -> None:
         output.write(block)
 
 
-def _in_its_tuv(tu: _Tu, target: int, seg: bytes, origin: str) -> Edit:
-    """The tuv with another text, and with the origin of that."""
+def _in_its_tuv(tu: _Tu, target: int, new: _New) -> Edit:
+    """The tuv with another text, and with the origin of that; and with further notes."""
     tuv = list(_children(tu.element.data))[target]
     old = next(elements(io.BytesIO(tuv.data), (b"seg",)))
     prefix, suffix = tuv.data[: old.start], tuv.data[old.start + len(old.data) :]
-    prefix = _OLD_ORIGIN.sub(b"", prefix)
-    if origin:
-        blanks = _blanks(prefix)
-        prefix += _origin_property(origin) + blanks
+    blanks = _blanks(prefix)
+    if new.seg is not None:
+        prefix = _OLD_ORIGIN.sub(b"", prefix)
+    properties = [_origin_property(new.origin)] if new.origin else []
+    prefix += b"".join(part + blanks for part in [*properties, *new.notes])
     tag = START_TAG.match(old.data)
-    if tag is None or tag[0].endswith(b"/>"):
-        new = b"<seg>" + seg + b"</seg>"
+    if new.seg is None:
+        seg = old.data
+    elif tag is None or tag[0].endswith(b"/>"):
+        seg = b"<seg>" + new.seg + b"</seg>"
     else:
-        new = old.data[: tag.end()] + seg + old.data[old.data.rindex(b"</") :]
-    return Edit(tuv.start, tuv.start + len(tuv.data), prefix + new + suffix)
+        seg = old.data[: tag.end()] + new.seg + old.data[old.data.rindex(b"</") :]
+    return Edit(tuv.start, tuv.start + len(tuv.data), prefix + seg + suffix)
 
 
 def _origin_property(origin: str) -> bytes:
     return f'<prop type="{ORIGIN_PROPERTY}">{origin}</prop>'.encode()
 
 
-def _in_new_tuv(tu: _Tu, seg: bytes, origin: str, tgt_lang: str) -> Edit:
+def _in_new_tuv(tu: _Tu, new: _New, tgt_lang: str) -> Edit:
     """The blanks around tuv and seg are those of the last tuv."""
     data, last = tu.element.data, list(_children(tu.element.data))[-1]
     inside = next(elements(io.BytesIO(last.data), (b"seg",)), None)
@@ -222,22 +245,23 @@ def _in_new_tuv(tu: _Tu, seg: bytes, origin: str, tgt_lang: str) -> Edit:
             _blanks(last.data[: inside.start]),
             _blanks(last.data[end : last.data.rindex(b"</")]),
         )
-    prop = seg_blanks[0] + _origin_property(origin) if origin else b""
+    properties = [_origin_property(new.origin)] if new.origin else []
+    prop = b"".join(seg_blanks[0] + part for part in [*properties, *new.notes])
     lang = escaped_attribute(tgt_lang).encode()
     start = b'<tuv %b="%b">' % (tu.attribute, lang)
     offset = last.start + len(last.data)
-    new = (
+    whole = (
         tuv_blanks
         + start
         + prop
         + seg_blanks[0]
         + b"<seg>"
-        + seg
+        + (new.seg or b"")
         + b"</seg>"
         + seg_blanks[1]
         + b"</tuv>"
     )
-    return Edit(offset, offset, new)
+    return Edit(offset, offset, whole)
 
 
 def _children(tu: bytes) -> Iterator[Element]:
@@ -339,7 +363,9 @@ class _Reader:
         if src is None or (target is not None and tgt is None):
             return None
         is_draft = target is not None and _is_draft(tuvs[target])
-        unit = partial(self._unit, element, tu, src, tgt, is_draft)
+        notes = [] if target is None else tuvs[target].iterfind("note")
+        comments = tuple(Comment(note.text) for note in notes if note.text)
+        unit = partial(self._unit, element, tu, (src, tgt), is_draft, comments)
         attribute = b"xml:lang" if tuvs[source].get(_XML_LANG) else b"lang"
         return _Tu(element, unit, target, attribute)
 
@@ -376,10 +402,11 @@ class _Reader:
         self,
         element: Element,
         tu: etree._Element,
-        src: etree._Element,
-        tgt: etree._Element | None,
+        sides: tuple[etree._Element, etree._Element | None],
         is_draft: bool,
+        comments: tuple[Comment, ...],
     ) -> Unit:
+        src, tgt = sides
         id, line = tu.get("tuid", ""), element.line
         notes = tuple(note.text for note in tu.iterfind("note") if note.text)
         if problem := excess(src) or (excess(tgt) if tgt is not None else ""):
@@ -387,10 +414,11 @@ class _Reader:
         source = clean_codes(text_of(src))[0]
         target = None if tgt is None else clean_codes(text_of(tgt))[0]
         if target is None or not (target.plain or any(code.form == TMX for code in target.codes)):
-            return limited(Unit(source, None, "new", id, "", notes, line))
+            return limited(Unit(source, None, "new", id, "", notes, line, comments=comments))
         state: State = "draft" if is_draft else "translated"
         confirmation = confirmation_of(state)
-        return limited(Unit(source, target, state, id, "", notes, line, confirmation=confirmation))
+        unit = Unit(source, target, state, id, "", notes, line, confirmation=confirmation)
+        return limited(replace(unit, comments=comments))
 
 
 def _is_draft(tuv: etree._Element) -> bool:

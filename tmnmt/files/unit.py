@@ -26,6 +26,24 @@ Confirmation = Literal["none", "translated", "approved"]
 
 
 @dataclass(frozen=True, slots=True)
+class Comment:
+    """What somebody who works on a translation has said of it.
+
+    text: the comment, which may have several lines.
+    author: who has said it; "" where that is not known.
+    time: when, a time of ISO 8601; "" where that is not known."""
+
+    text: str
+    author: str = ""
+    time: str = ""
+
+    @property
+    def line(self) -> str:
+        """The text with its author, for formats that have no place for one."""
+        return f"{self.author}: {self.text}" if self.author else self.text
+
+
+@dataclass(frozen=True, slots=True)
 class Unit:
     """One segment of a file.
 
@@ -44,7 +62,8 @@ class Unit:
     "translated" and nobody has to look at it, or "approved" by a reviewer. Formats that know no
     reviewer say "approved" of what is translated.
     max_length: how many characters its target may have, where the file says so; None where it does
-    not."""
+    not.
+    comments: what those who work on its translation have said of it in the file."""
 
     source: Text
     target: Text | None = None
@@ -57,6 +76,12 @@ class Unit:
     plural: str = ""
     confirmation: Confirmation = "none"
     max_length: int | None = None
+    comments: tuple[Comment, ...] = ()
+
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        """The notes, and the texts of the comments."""
+        return (*self.notes, *(comment.text for comment in self.comments))
 
 
 def confirmation_of(state: State, is_approved: bool = True) -> Confirmation:
@@ -87,18 +112,21 @@ class Filling:
 
     target: the target.
     origin: where the target comes from, one of `tmnmt.segments.ORIGINS`, or "repetition"; the file
-    says of the target what `tmnmt.files.states` has for it. With "" the matches alone are told, and
-    the unit keeps its target and state. Only a file that `tells_matches` is given such a filling.
+    says of the target what `tmnmt.files.states` has for it. With "" matches and comments alone are
+    told, and the unit keeps its target and state. Only a file that `tells_matches` or
+    `takes_comments` is given such a filling.
     matches: matches that are told where a format has a place for them. The first is what a target
-    that comes from a memory was taken from."""
+    that comes from a memory was taken from.
+    comments: comments that the file gets beside those that it has, where it `takes_comments`."""
 
     target: Text
     origin: str
     matches: tuple[Match, ...] = ()
+    comments: tuple[Comment, ...] = ()
 
     @property
     def has_target(self) -> bool:
-        """Whether the unit gets a target, and not matches alone."""
+        """Whether the unit gets a target, and not matches or comments alone."""
         return bool(self.origin)
 
 
@@ -115,6 +143,7 @@ class TranslatableFile(ABC):
     has_running_text: whether its texts can be cut into sentences.
     marks_drafts: whether it can say of a target that somebody has to look at it.
     tells_matches: whether it has a place for matches beside the target.
+    takes_comments: whether it has a place for what people say of a translation.
     src_lang: the source language.
     tgt_lang: the target language."""
 
@@ -126,6 +155,7 @@ class TranslatableFile(ABC):
     has_running_text = False
     marks_drafts = False
     tells_matches = False
+    takes_comments = False
     src_lang: str
     tgt_lang: str
 

@@ -31,6 +31,7 @@ class Xliff1(Xliff):
     title = FILE_KINDS["xliff1"].title
     is_memory = is_bilingual = True
     form, major, unit_name = XLIFF1, "1", "trans-unit"
+    takes_comments = True
 
     @classmethod
     def accepts(cls, head: bytes, path: Path) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tmnmt.codes.record import Code, Text
 from tmnmt.codes.tags import html_tags, phrase_tags
 from tmnmt.files.states import STATES, state_of_all
-from tmnmt.files.unit import Filling, State, Unit, confirmation_of
+from tmnmt.files.unit import Comment, Filling, State, Unit, confirmation_of
 from tmnmt.files.xliff import (
     Edit,
     UnitContext,
@@ -47,7 +47,7 @@ from tmnmt.files.xliff_codes import (
     text_of,
 )
 from tmnmt.files.xliff_parts import Node
-from tmnmt.formats.xml_text import escaped_attribute
+from tmnmt.formats.xml_text import escaped, escaped_attribute
 from tmnmt.segments import Match
 
 _UNTRANSLATED = frozenset({"new", "needs-translation"})
@@ -150,20 +150,24 @@ class _TransUnit(UnitElement):
         state = self._state(source, target, mid)
         attributes = self.node.attributes
         name = attributes.get("id", "")
-        notes = [
-            plain_of(self.data[note.inside : note.inside_end])
-            for note in self.node.find_children("note")
-        ]
+        notes, comments = list[str](), list[Comment]()
+        for note in self.node.find_children("note"):
+            content = plain_of(self.data[note.inside : note.inside_end])
+            if content.strip() and note.attributes.get("annotates") == "target":
+                comments.append(Comment(content, note.attributes.get("from", "")))
+            elif content.strip():
+                notes.append(content)
         unit = Unit(
             source,
             target if state != "new" else None,
             "locked" if is_locked(self.node, mid) else state,
             f"{name}:{mid}" if mid else name,
             attributes.get("resname", ""),
-            tuple(note for note in notes if note.strip()),
+            tuple(notes),
             line,
             confirmation=confirmation_of(state, self._is_approved(mid)),
             max_length=None if mid else _max_length(attributes),
+            comments=tuple(comments),
         )
         return locked(unit, context, problem)
 
@@ -192,12 +196,12 @@ class _TransUnit(UnitElement):
         (filling,) = fillings
         if filling is None:
             return []
-        matches = self.alt_trans(filling, self.units[0].source)
+        matches, notes = self.alt_trans(filling, self.units[0].source), self.notes(fillings)
         if not filling.has_target:
-            return [self.suggested(matches)]
+            return [self.suggested(matches), *notes]
         content = content_of(filling.target, XLIFF1).encode()
         state = new_state([filling.origin], []) if self.has_state else {}
-        return [*self.edits_of({"": filling}), *self.whole(content, state, matches)]
+        return [*self.edits_of({"": filling}), *self.whole(content, state, matches), *notes]
 
     @property
     def tool(self) -> Tool | None:
@@ -250,6 +254,25 @@ class _TransUnit(UnitElement):
         """With these matches, and the target as it is."""
         last = self.target or self.node.first("seg-source") or self.source
         return Edit(last.end, last.end, matches)
+
+    def notes(self, fillings: Sequence[Filling | None]) -> list[Edit]:
+        """The new comments, behind the notes that there are; none where a CAT tool reads the file,
+        which has its own place for them."""
+        comments = [
+            comment for filling in fillings if filling is not None for comment in filling.comments
+        ]
+        if self.tool is not None or not comments:
+            return []
+        name, blanks = f"{self.prefix}note", blanks_before(self.data, self.source.start)
+        new = b""
+        for comment in comments:
+            author = f' from="{escaped_attribute(comment.author)}"' if comment.author else ""
+            note = f'<{name}{author} annotates="target">{escaped(comment.text)}</{name}>'
+            new += blanks + note.encode()
+        existing = list(self.node.find_children("note"))
+        last = self.target or self.node.first("seg-source") or self.source
+        place = existing[-1].end if existing else last.end
+        return [Edit(place, place, new)]
 
     def alt_trans(self, filling: Filling, source: Text, mid: str = "") -> bytes:
         """The matches of a filling, but for those that stand there from an earlier run. None where
@@ -307,11 +330,12 @@ class _Segmented(UnitElement):
             for mrk, unit, filling in zip(self._mrks, self.units, fillings, strict=True)
             if filling is not None
         )
+        notes = self._whole.notes(fillings)
         fillings = [
             filling if filling is not None and filling.has_target else None for filling in fillings
         ]
         if not any(fillings):
-            return [self._whole.suggested(matches)]
+            return [self._whole.suggested(matches), *notes]
         state = self._new_state(fillings)
         contents = [
             None if filling is None else content_of(filling.target, XLIFF1).encode()
@@ -332,7 +356,7 @@ class _Segmented(UnitElement):
             for mrk, filling in zip(self._mrks, fillings, strict=True)
             if filling is not None
         }
-        return [*self._whole.edits_of(mid_fillings), *changed]
+        return [*self._whole.edits_of(mid_fillings), *changed, *notes]
 
     def _new_state(self, fillings: Sequence[Filling | None]) -> dict[str, str]:
         if not self._whole.has_state:

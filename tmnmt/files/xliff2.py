@@ -2,6 +2,9 @@
 
 A new target is marked by its origin (`tmnmt.files.states`).
 
+Comments are notes of the unit that apply to the target. Who wrote them and when stands in
+attributes of tmnmt, since the format has none for that.
+
 Matches go into the matches module of the unit, with matchQuality, similarity and origin, and refer
 to their segment by its id; one that has none gets one then."""
 
@@ -14,7 +17,7 @@ from tmnmt.codes.record import Text
 from tmnmt.errors import FormatError
 from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.states import STATES
-from tmnmt.files.unit import Filling, State, Unit, confirmation_of
+from tmnmt.files.unit import Comment, Filling, State, Unit, confirmation_of
 from tmnmt.files.xliff import (
     Edit,
     UnitContext,
@@ -35,11 +38,12 @@ from tmnmt.files.xliff import (
 )
 from tmnmt.files.xliff_codes import XLIFF2, candidate_of, content_of, new_matches, plain_of, text_of
 from tmnmt.files.xliff_parts import Node, Start, Whole
-from tmnmt.formats.xml_text import escaped_attribute
+from tmnmt.formats.xml_text import escaped, escaped_attribute
 from tmnmt.segments import Match
 
 _MATCHES = "urn:oasis:names:tc:xliff:matches:2.0"
 _APPROVED_STATES = frozenset({"reviewed", "final"})
+_NAMESPACE = "urn:tmnmt"  # of the author and the time of a comment
 _ID = re.compile(rb"""\sid\s*=\s*["']([^"']*)["']""")
 
 
@@ -50,6 +54,7 @@ class Xliff2(Xliff):
     title = FILE_KINDS["xliff2"].title
     is_memory = is_bilingual = True
     form, major, unit_name = XLIFF2, "2", "unit"
+    takes_comments = True
 
     def _take_languages(self, start: Start) -> None:
         if start.name == "xliff":
@@ -80,12 +85,16 @@ class _Unit(UnitElement):
         self._node, self._data, self._tgt_lang = node, data, tgt_lang
         self._prefix = prefix_of(data[: node.inside])
         self._context = context.inside(node.attributes)
-        self._notes = tuple(
-            text
-            for notes in node.find_children("notes")
-            for note in notes.find_children("note")
-            if (text := plain_of(data[note.inside : note.inside_end])).strip()
-        )
+        notes, comments = list[str](), list[Comment]()
+        for parent in node.find_children("notes"):
+            for note in parent.find_children("note"):
+                content, values = plain_of(data[note.inside : note.inside_end]), note.attributes
+                if content.strip() and values.get("appliesTo") == "target":
+                    about = (values.get(f"{_NAMESPACE} {name}", "") for name in ("by", "time"))
+                    comments.append(Comment(content, *about))
+                elif content.strip():
+                    notes.append(content)
+        self._notes, self._comments = tuple(notes), tuple(comments)
         self._segments = list(node.find_children("segment"))
         matches = node.first(f"{_MATCHES} matches")
         # an empty one is written anew
@@ -122,6 +131,7 @@ class _Unit(UnitElement):
             confirmation=confirmation_of(
                 state, segment.attributes.get("state", "") in _APPROVED_STATES
             ),
+            comments=self._comments,
         )
         return locked(unit, self._context, problem)
 
@@ -134,7 +144,7 @@ class _Unit(UnitElement):
     # --- writing
 
     def edits(self, fillings: Sequence[Filling | None]) -> list[Edit]:
-        edits, matches = list[Edit](), list[bytes]()
+        edits, matches = self._with_comments(fillings), list[bytes]()
         ids = {id_.decode() for id_ in _ID.findall(self._data)}
         for segment, unit, filling in zip(self._segments, self.units, fillings, strict=True):
             source = segment.first("source")
@@ -154,6 +164,32 @@ class _Unit(UnitElement):
             edits.append(Edit(segment.start, segment.inside, with_attributes(start, values)))
         new = new_matches(matches, self._data)
         return edits if not new else [*edits, self._with_matches(b"".join(new))]
+
+    def _with_comments(self, fillings: Sequence[Filling | None]) -> list[Edit]:
+        """The new comments, behind the notes that there are."""
+        prefix, new = self._prefix, b""
+        blanks = blanks_before(self._data, self._segments[0].start) if self._segments else b""
+        for comment in (comment for filling in fillings if filling for comment in filling.comments):
+            values = {"by": comment.author, "time": comment.time}
+            about = "".join(
+                f' tmnmt:{name}="{escaped_attribute(value)}"'
+                for name, value in values.items()
+                if value
+            )
+            declared = f' xmlns:tmnmt="{_NAMESPACE}"' if about else ""
+            start = f'<{prefix}note appliesTo="target"{declared}{about}>'
+            new += blanks + f"{start}{escaped(comment.text)}</{prefix}note>".encode()
+        if not new:
+            return []
+        notes = self._node.first("notes")
+        if notes is not None and not notes.empty:
+            return [Edit(notes.inside_end, notes.inside_end, new)]
+        whole = f"<{prefix}notes>".encode() + new + blanks + f"</{prefix}notes>".encode()
+        if notes is not None:
+            return [Edit(notes.start, notes.end, whole)]
+        inside = ("originalData", "segment", "ignorable")  # what may stand behind it
+        first = next(child for child in self._node.children if child.name in inside)
+        return [Edit(first.start, first.start, whole + blanks)]
 
     def _with_target(self, segment: Node, source: Node, content: str) -> Edit:
         target = segment.first("target")
