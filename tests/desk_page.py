@@ -8,6 +8,9 @@ from browser import Browser
 from firefox import Firefox
 from serving import Server
 
+# of all rows, as an expression of the page
+STATES = "[...document.querySelectorAll('.row')].map((row) => row.dataset.state).join(' ')"
+
 
 class DeskPage:
     """The page with a document of lines."""
@@ -19,6 +22,13 @@ class DeskPage:
         if isinstance(browser, Browser):
             browser.send("Emulation.clearDeviceMetricsOverride")
         self.open()
+
+    def resize(self, width: int, height: int) -> None:
+        """The window of Chromium, in pixels, until another test begins. That of Firefox stays as
+        it is, since it does not answer when it is set back."""
+        if isinstance(self.browser, Browser):
+            metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+            self.browser.send("Emulation.setDeviceMetricsOverride", **metrics)
 
     def open(self) -> None:
         """The page anew: every line is a segment, and no memory learns what one test confirms."""

@@ -33,6 +33,9 @@ _KEYS = {  # as WebDriver names them
     "ArrowDown": "\ue015",
     "Backspace": "\ue003",
     "End": "\ue010",
+    "F2": "\ue032",
+    "F4": "\ue034",
+    "F7": "\ue037",
     "F8": "\ue038",
     "F9": "\ue039",
 }

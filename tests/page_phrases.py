@@ -1,8 +1,9 @@
-"""The texts of the server's pages: those that their files have, in English, and those that a script
-has outside of `phrase`."""
+"""The texts of the server's pages: those that their files have, in English, what the server answers
+to them, and those that a script has outside of `phrase`."""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -11,6 +12,18 @@ from pathlib import Path
 from places import ROOT
 
 STATIC = ROOT / "tmnmt" / "serve" / "static"
+SERVE = STATIC.parent
+# modules whose messages only programs get: the pages send no such requests
+_FOR_PROGRAMS = (
+    *("api_admin", "api_request", "descriptions", "document_jobs", "fields", "http_error"),
+    *("jobs", "languages", "mcp_server", "mcp_tools", "openapi"),
+)
+_REFUSING = {
+    "Refused": 2,
+    "wrong": 0,
+    "unknown": 0,
+    "_too_large": 0,
+}  # which argument is the message
 _ATTRIBUTES = ("aria-label", "title", "placeholder")
 _PHRASE = re.compile(r'phrase\("((?:[^"\\]|\\.)*)"')
 _COMMENT = re.compile(r"/\*.*?\*/|(?:^|(?<=\s))//[^\n]*", re.S)
@@ -65,6 +78,46 @@ def of_scripts() -> set[str]:
     return {_unescaped(text) for code in texts for text in _PHRASE.findall(code)}
 
 
+def of_server() -> set[str]:
+    """What the server answers to requests of its pages that it refuses."""
+    found = set[str]()
+    for path in [*SERVE.glob("*.py"), *SERVE.glob("workspace/*.py")]:
+        if path.stem not in _FOR_PROGRAMS:
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            found |= {text for node in ast.walk(tree) for text in _message(node, tree)}
+    return found
+
+
+def _message(node: ast.AST, tree: ast.Module) -> Iterator[str]:
+    """The messages that a call may have: as they stand, by a choice, or by a name that the function
+    gives them."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        return
+    index = _REFUSING.get(node.func.id)
+    if index is None or len(node.args) <= index:
+        return
+    message = node.args[index]
+    values = [message]
+    if isinstance(message, ast.Name):
+        values = [
+            assigned.value
+            for assigned in ast.walk(tree)
+            if isinstance(assigned, ast.Assign)
+            and any(isinstance(to, ast.Name) and to.id == message.id for to in assigned.targets)
+        ]
+    for value in values:
+        yield from _constants(value)
+
+
+def _constants(value: ast.expr) -> Iterator[str]:
+    if isinstance(value, ast.Constant) and isinstance(value.value, str):
+        yield value.value
+    elif isinstance(value, ast.IfExp | ast.BoolOp):
+        parts = [value.body, value.orelse] if isinstance(value, ast.IfExp) else value.values
+        for part in parts:
+            yield from _constants(part)
+
+
 def outside() -> Iterator[str]:
     """What a script has for people outside of `phrase`, with the name of its file."""
     for path in sorted(STATIC.glob("*.js")):
@@ -89,7 +142,7 @@ def main() -> None:
     for line in outside():
         print("outside", line)
     french = json.loads((STATIC / "phrases.fr.json").read_text(encoding="utf-8"))
-    for text in sorted((of_pages() | of_scripts()) - set(french)):
+    for text in sorted((of_pages() | of_scripts() | of_server()) - set(french)):
         print(json.dumps(text, ensure_ascii=False))
 
 

@@ -119,6 +119,25 @@ def test_a_file_becomes_a_document_with_an_address(server: Server) -> None:
     assert desk.do("GET", "/segments?first=4&count=1")["segments"] == [dialog]
 
 
+def test_segments_are_chosen_by_state_text_and_issues(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_desk, "FEWEST_READ", 1)
+    desk = opened(server)
+    desk.write(1, text="Tout & rien &amp; <g1>x</g1>")
+
+    def numbers(query: str) -> tuple[list[int], int | None]:
+        read = desk.do("GET", f"/segments?{query}")
+        return [segment["number"] for segment in read["segments"]], read["next"]
+
+    assert numbers("state=open") == ([1, 2, 4, 5], None)
+    assert numbers("state=open&count=2") == ([1, 2], 3) and numbers("first=3&count=1") == ([3], 4)
+    assert numbers("state=draft") == numbers("issues=true") == ([1], None)
+    assert numbers("text=CLOSE%20THE") == numbers("text=porte") == ([3], None)
+    assert numbers("text=%26%20rien%20%26") == ([1], None) and numbers("first=9") == ([], None)
+    assert desk.ask("GET", "/segments?state=done").status == 400
+
+
 def test_a_draft_is_written_and_discarded(server: Server) -> None:
     desk = opened(server)
     found = desk.write(2, text="Fer", origin="model", quality=0.25)
@@ -338,6 +357,32 @@ def test_many_drafts_are_written_at_once(server: Server) -> None:
     assert (discarded["text"], discarded["state"]) == (None, "untouched")
     drafts = [{"number": 99, "version": 1, "text": "x"}]
     assert desk.ask("POST", "/segments", {"changes": drafts}).status == 404
+
+
+def test_comments_go_into_the_file_and_come_back(server: Server) -> None:
+    desk = opened(server, PO.replace("#. A hint.", "# Is it so?\n#. A hint."))
+    (of_file,) = desk.segment(1)["comments"]
+    assert (of_file["text"], of_file["by"], desk.segment(1)["notes"]) == (
+        "Is it so?",
+        "",
+        ["A hint."],
+    )
+    gone = desk.ask("DELETE", f"/segments/1/comments/{of_file['id']}")
+    assert gone.status == 409 and gone.json["error"]["code"] == "in_file"
+    desk.do("POST", "/segments/1/comments", {"text": "It is."})
+    desk.do("POST", "/segments/2/comments", {"text": "A verb?"})
+    desk.confirm(2, "Fermer")
+    written = desk.ask("GET", "/file").body.decode()
+    assert written.count("# Is it so?\n") == 1 and "#. A hint" in written
+    again = opened(server, written).do("GET", "/segments?count=2")["segments"]
+    told = [[comment["text"] for comment in segment["comments"]] for segment in again]
+    assert told == [["Is it so?", "It is."], ["A verb?"]]
+    assert again[1]["file"]["target"] == "Fermer"
+    silent = opened(server)
+    assert silent.ask("GET", "/file").body.decode() == PO
+    lines = opened(server, "One.\nTwo.\n", "a.txt")  # which has no place for them
+    lines.do("POST", "/segments/1/comments", {"text": "A verb?"})
+    assert lines.ask("GET", "/file").body.decode() == "One.\nTwo.\n"
 
 
 def test_no_segment_is_twice_in_one_request(server: Server) -> None:

@@ -181,15 +181,18 @@ def test_a_numbered_tag_that_stands_too_often_is_refused_in_any_case(
     served: Server, path: str
 ) -> None:
     source = "The <g1>permit</g1> is <b>void</b>.<x2/>"
-    for tgt, times in (
-        ("Le <g1>permis</g1> est <g1>nul</g1>.<x2/>", "<g1> stands in the translation 2 times"),
-        ("Le <g1>permis</g1> est<x2/> nul.<x2/>", "<x2/> stands in the translation 2 times"),
+    often = "comes more often (2) than in the source (1)"
+    for tgt, told in (
+        ("Le <g1>permis</g1> est <g1>nul</g1>.<x2/>", f"<g1> {often}"),
+        ("Le <g1>permis</g1> est<x2/> nul.<x2/>", f"<x2/> {often}"),
     ):
         for on_checks in ("tell", "refuse"):
             pair = {"src": source, "tgt": tgt, "format": "xml", "on_checks": on_checks}
             reply = served.ask("POST", path, pair)
             assert reply.status == 400 and confirmed(served, path) == 0
-            assert reply.json["error"]["message"] == f"{times}, but 1 time in its source"
+            error = reply.json["error"]
+            assert error["message"] == told and error["values"]["times"] == 2
+            assert error["template"].startswith("{tag} comes more often")
     pair = {"src": source, "tgt": "Le <b>permis</b> est <b>nul</b>.", "format": "xml"}
     assert served.ask("POST", path, pair).json["checks"][0]["name"] == "codes"
 

@@ -15,7 +15,7 @@ import pytest
 from axe import axe, serious
 from browser import Browser
 from chip_signs import signs
-from desk_page import DeskPage
+from desk_page import STATES, DeskPage
 from places import ROOT
 from serving import Server, serving, tiny_server
 from tiny_model import PAIRS
@@ -315,7 +315,7 @@ def test_tags_that_the_segment_does_not_have_so_often_are_refused_for_good(
             "Tout <g1>est</g1> <g7>nul</g7>.",
             "<g7> is no tag of this segment; its tags: <g1>, </g1>.",
         ),
-        ("Tout <g1>est</g1> <g1>nul</g1>.", "<g1> stands in the translation 2 times, but 1 time"),
+        ("Tout <g1>est</g1> <g1>nul</g1>.", "<g1> comes more often (2)"),
     ):
         desk.run("document.getElementById('target').select()")
         desk.type(typed)
@@ -730,42 +730,6 @@ def test_what_filled_repetitions_is_taken_back_with_them(desk: Desk) -> None:
     desk.until(f"{STATES} === 'draft new new new'")
     assert desk.texts(".row .target") == ["Nul.", "", "", ""]
     assert desk.server.get(f"/v1/sessions/{desk.session}")["confirmed"] == 0
-
-
-STATES = "[...document.querySelectorAll('.row')].map((row) => row.dataset.state).join(' ')"
-
-
-def test_states_comments_and_versions_of_a_segment(desk: Desk) -> None:
-    desk.paste("All is void.\nIt shall apply.")
-    desk.type("Nul.")
-    desk.press("Enter", "Control")
-    desk.until_suggested(2)
-    desk.press("ArrowUp", "Alt")
-    desk.until_suggested(1)
-    desk.press("F2")
-    desk.until(f"{STATES} === 'reviewed new'")
-    assert desk.run("document.getElementById('reviewed').ariaPressed") == "true"
-    desk.press("F4")
-    desk.until(f"{STATES} === 'approved new'")
-    desk.press("F4")
-    desk.until(f"{STATES} === 'translated new'")
-    desk.press("m", "Control")
-    desk.type("Is it so?")
-    desk.press("Enter")
-    desk.until("document.querySelector('#comments .text')?.textContent === 'Is it so?'")
-    assert desk.focused() == "target"
-    (first, _) = desk.server.get(f"/v1/desk/{desk.id}/segments")["segments"]
-    assert [one["text"] for one in first["comments"]] == ["Is it so?"]
-    desk.run("document.querySelector('#comments button').click()")
-    desk.until("document.getElementById('comments').hidden")
-    desk.run("document.getElementById('target').select()")
-    desk.type("Rien.")
-    desk.press("F7")
-    desk.until("document.getElementById('versions').open")
-    assert desk.texts("#versions-list .text")[0] == "Rien."
-    assert "Nul." in desk.texts("#versions-list .text")[1:]
-    desk.run("[...document.querySelectorAll('#versions-list button')].at(-1).click()")
-    assert desk.field == "Nul."
 
 
 def test_the_next_segment_with_an_issue_is_reached_by_a_key(desk: Desk) -> None:

@@ -99,6 +99,37 @@ def test_a_file_comes_back_as_it_came(served: Server) -> None:
     tried(served.url, work)
 
 
+def test_an_assistant_works_on_a_document_with_people(served: Server) -> None:
+    source = PO.format(PAIRS[0][0], "") + 'msgid "Close"\nmsgstr "Fermer"\n'
+    sent = {"name": "a.po", "content": base64.b64encode(source.encode()).decode(), "write_to": ""}
+    id = served.ask("POST", "/v1/desk", sent).json["id"]
+
+    async def work(session: ClientSession) -> None:
+        tools = (await session.list_tools()).tools
+        reading = {t.name for t in tools if t.annotations and t.annotations.read_only_hint}
+        assert {"list_documents", "read_segments"} <= reading
+        assert not reading & {"write_draft", "confirm_segment", "comment_segment"}
+        assert id in [d["id"] for d in (await done(session, "list_documents"))["documents"]]
+        read = await done(session, "read_segments", document=id, state="open")
+        (first,) = read["segments"]
+        assert (first["number"], first["state"]) == (1, "untouched")
+        place = {"document": id, "number": 1, "version": first["version"]}
+        draft = await done(session, "write_draft", **place, text="Rien.", origin="model")
+        assert (draft["state"], draft["origin"]) == ("draft", "model")
+        assert "somebody else" in await refused(session, "write_draft", **place, text="Non.")
+        place |= {"version": draft["version"]}
+        made = await done(session, "confirm_segment", **place, text=PAIRS[0][1])
+        assert made["segment"]["confirmed"] == PAIRS[0][1]
+        told = await done(session, "comment_segment", document=id, number=2, text="A verb?")
+        assert told["comments"][0]["text"] == "A verb?"
+        assert not (await done(session, "read_segments", document=id, state="open"))["segments"]
+        assert "number must be" in await refused(
+            session, "comment_segment", document=id, number="x", text="a"
+        )
+
+    tried(served.url, work)
+
+
 def test_what_is_wrong_is_said(served: Server) -> None:
     async def work(session: ClientSession) -> None:
         assert "texts is needed" in await refused(session, "translate")

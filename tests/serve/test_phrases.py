@@ -38,7 +38,9 @@ def places(text: str) -> Counter[str]:
 
 
 def test_every_text_of_the_page_is_in_the_table_and_no_other() -> None:
-    texts = page_phrases.of_pages() | page_phrases.of_scripts()
+    of_server = page_phrases.of_server()
+    assert {"there is no such document", "a text may have {limit} characters"} <= of_server
+    texts = page_phrases.of_pages() | page_phrases.of_scripts() | of_server
     assert len(texts) > 100
     assert texts - set(table("fr")) == set()
     assert set(table("fr")) - texts == set()
@@ -88,6 +90,15 @@ def test_the_page_is_in_the_language_that_was_chosen(french: Browser, served: Se
     seen = set(french.run(SEEN))
     assert seen & english == set() and texts["Confirm"] in seen
     assert french.run("document.querySelector('#confirm kbd').textContent") == "Ctrl Entrée"
+    french.run(
+        f"fetch('{served.url}/v1/desk/' + location.pathname.split('/').at(-1), "
+        "{method: 'DELETE'}).then(() => 0)"
+    )
+    french.press("m", "Control")
+    french.type("Est-ce un verbe ?")
+    french.press("Enter")
+    gone = texts["there is no such document"]  # what the server says, in the language of the page
+    french.until(f"document.getElementById('problem').textContent.includes({json.dumps(gone)})")
     french.open(served.url + "/")
     french.until("document.getElementById('language').options.length")
     french.follow(

@@ -158,6 +158,34 @@ def test_somebody_elses_change_is_shown_and_nothing_is_overwritten(
     browser.problems.clear()  # Chrome tells every 409
 
 
+def test_what_somebody_else_changes_comes_without_a_reload(
+    browser: Browser, server: Server
+) -> None:
+    review = Review(browser, server, reviewed_document(server))
+    review.run("document.querySelector('[data-number=\"1\"]').focus()")
+    review.press("c")
+    review.run("document.activeElement.value = 'Tout est vraiment nul.'")
+    for number, text in ((4, "Le dernier."), (1, "Tout est nul et non avenu.")):
+        body = {"text": text, "version": review.segment(number)["version"], "suggested": "La fin."}
+        path = f"/v1/desk/{review.id}/segments/{number}/confirm"
+        assert server.ask("POST", path, body).status == 200
+        review.until_state(number, "translated")
+        now = f'[data-number="{number}"] .compared > div:last-child p:last-child'
+        review.until(f"document.querySelector('{now}')?.textContent === {json.dumps(text)}")
+    assert review.texts("[data-number='4'] del") == ["La", "fin"]
+    assert review.texts("#tiles b")[0] == "4" and review.texts("#rates-tables td")[1] == "4"
+    # what is being written stays, and does not overwrite what nobody saw
+    assert review.run("document.activeElement.value") == "Tout est vraiment nul."
+    review.press("Enter", "Control")
+    review.until("document.getElementById('problem').textContent.startsWith('Segment 1: ')")
+    assert review.segment(1)["confirmed"] == "Tout est nul et non avenu."
+    review.press("Enter", "Control")
+    review.until_state(1, "reviewed")
+    assert review.segment(1)["confirmed"] == "Tout est vraiment nul."
+    assert review.run("document.querySelector('#rows form')") is None
+    browser.problems.clear()  # Chrome tells every 409
+
+
 def test_the_review_fits_a_telephone_and_every_reader(browser: Browser, server: Server) -> None:
     review = Review(browser, server, reviewed_document(server))
     narrow = {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True}

@@ -17,10 +17,13 @@ CodeRecord = Annotated[list[str | int], "Place, kind, markup; then what is not a
 
 class ErrorText(TypedDict):
     """What is wrong: a word for programs, a line for people, and the id that the request has in the
-    log."""
+    log. A line with values has its `template`, too, in which {name} stands for each, so that it can
+    be said in another language."""
 
     code: str
     message: str
+    template: NotRequired[str]
+    values: NotRequired[dict[str, str | int]]
     request: NotRequired[str]
 
 
@@ -615,6 +618,7 @@ class DeskSegments(TypedDict):
 
     version: int
     segments: list[DeskSegment]
+    next: Annotated[int | None, "The number from which on there may be more; null: there are none."]
 
 
 class PersonRecord(TypedDict):
@@ -626,9 +630,11 @@ class PersonRecord(TypedDict):
     since: Annotated[int, "When the person came there, in seconds since 1970."]
 
 
-class DeskChanges(DeskSegments):
+class DeskChanges(TypedDict):
     """What has changed in a document, and who is there."""
 
+    version: int
+    segments: list[DeskSegment]
     about: DeskDocument
     people: list[PersonRecord]
     stamp: Annotated[str, "Another one where people have moved."]

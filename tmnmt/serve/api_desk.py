@@ -11,11 +11,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from html import unescape
 from typing import Any, get_args
 
 from starlette.responses import Response
 
 from tmnmt.checks import OnChecks
+from tmnmt.files.unit import Comment
 from tmnmt.formats.clean import clean_name, without_controls
 from tmnmt.serve import answers
 from tmnmt.serve.api_request import ApiRequest
@@ -32,7 +34,7 @@ from tmnmt.serve.api_resources import (
 )
 from tmnmt.serve.api_workbench import CONTENT, FILE_NAME, FORMAT, LARGE, SENTENCES
 from tmnmt.serve.confirming import draft_checks
-from tmnmt.serve.documents import Upload, filled_with, key_of
+from tmnmt.serve.documents import NewTarget, Upload, filled_with, key_of
 from tmnmt.serve.fields import MOST_NAME, Field, read
 from tmnmt.serve.http_error import Refused, unknown, wrong
 from tmnmt.serve.keys import Caller
@@ -42,14 +44,21 @@ from tmnmt.serve.service import Service
 from tmnmt.serve.sessions import OpenSession
 from tmnmt.serve.storage.records import StoredDocument
 from tmnmt.serve.workspace.confirmations import Confirming, check_version
-from tmnmt.serve.workspace.documents import Edit, iso_now, person, stamp_of
+from tmnmt.serve.workspace.documents import ANYBODY, Edit, iso_now, person, stamp_of
 from tmnmt.serve.workspace.opening import FILLS, FileContent, Fill, Preparation, read_file
 from tmnmt.serve.workspace.preparing import TOGETHER, prepare_more
-from tmnmt.serve.workspace.segment import LEVELS, ORIGINS, WorkSegment
+from tmnmt.serve.workspace.segment import (
+    LEVELS,
+    MOST_COMMENTS,
+    OF_FILE,
+    ORIGINS,
+    WorkSegment,
+)
 
+STATES = ("open", "untouched", "draft", *LEVELS, "locked")
+FEWEST_READ = 100  # segments that are read at a time where only some are wanted
 MOST_SEGMENTS = 5_000  # of one request
 MOST_CHANGES = 5_000  # drafts that a request writes
-MOST_COMMENTS = 50  # of a segment
 MOST_COMMENT = 2_000  # characters of a comment
 MOST_REASON = 500  # characters of the reason for which a check is ignored
 MOST_IGNORED = 100  # checks of a segment that are ignored
@@ -83,6 +92,14 @@ BEGIN = (
 LOOK = (
     Field("first", "whole", "Number of the first segment.", default=1, minimum=1),
     Field("count", "whole", "At most so many.", default=500, minimum=1, maximum=MOST_SEGMENTS),
+    Field(
+        "state",
+        "text",
+        "Only those in this state; open: those that somebody has still to translate.",
+        choices=STATES,
+    ),
+    Field("issues", "flag", "Only those in which checks find something.", default=False),
+    Field("text", "text", "Only those that have this in their source or translation.", default=""),
 )
 FOLLOW = (
     Field("since", "whole", "The version that is known.", required=True, minimum=0),
@@ -379,12 +396,38 @@ async def delete(service: Service, call: ApiRequest) -> Any:
 
 
 async def segments(service: Service, call: ApiRequest) -> Any:
-    """Segments of a document in order, with their drafts, states, checks and comments."""
+    """Segments of a document in order, with their drafts, states, checks and comments, and the
+    number from which on the next may stand; null where there are no more."""
     fields = _read(call.query, LOOK)
     document = await _settled(service, call)
-    numbers = range(fields["first"], fields["first"] + fields["count"])
-    records = await service.write(lambda: service.documents.segments(document, numbers))
-    return {"version": document.version, "segments": _records([*records.values()])}
+    found, following = await service.write(lambda: _looked_up(service, document, fields))
+    return {"version": document.version, "segments": _records(found), "next": following}
+
+
+def _looked_up(
+    service: Service, document: StoredDocument, fields: Mapping[str, Any]
+) -> tuple[list[WorkSegment], int | None]:
+    """The segments that are wanted, and the number of the first that was not looked at."""
+    found, count, end = list[WorkSegment](), fields["count"], document.head["segments"] + 1
+    step = max(count, FEWEST_READ)
+    for start in range(fields["first"], end, step):
+        numbers = range(start, min(start + step, end))
+        for segment in service.documents.segments(document, numbers).values():
+            if len(found) == count:
+                return found, segment.number
+            if _is_wanted(segment, fields):
+                found.append(segment)
+    return found, None
+
+
+def _is_wanted(segment: WorkSegment, fields: Mapping[str, Any]) -> bool:
+    state, text = fields["state"], fields["text"].casefold()
+    if state == "open" and (segment.is_translated or segment.is_locked):
+        return False
+    if state not in (None, "open", segment.state) or (fields["issues"] and not segment.open_issues):
+        return False
+    texts = segment.source, segment.present_text or ""
+    return not text or any(text in unescape(entry).casefold() for entry in texts)
 
 
 def _records(records: Sequence[WorkSegment]) -> list[dict[str, Any]]:
@@ -426,7 +469,7 @@ async def presence(service: Service, call: ApiRequest) -> Any:
     forgotten."""
     fields = _read(call.body, PRESENCE)
     if len(fields["tab"]) > MOST_NAME:
-        raise wrong(f"tab: at most {MOST_NAME} characters")
+        raise wrong("{field}: at most {limit} characters", field="tab", limit=MOST_NAME)
     document = await _document(service, call)
     note, caller = service.documents.note, call.caller
     await service.write(lambda: note(document, caller, fields["tab"], fields["number"]))
@@ -509,12 +552,12 @@ def _judged(segment: WorkSegment, fields: Mapping[str, Any]) -> WorkSegment:
 def _ignoring(segment: WorkSegment, ignored: Mapping[str, Any]) -> WorkSegment:
     reason = (ignored["reason"] or "").strip()
     if len(reason) > MOST_REASON:
-        raise wrong(f"reason: at most {MOST_REASON} characters")
+        raise wrong("{field}: at most {limit} characters", field="reason", limit=MOST_REASON)
     check = {"name": ignored["check"], "what": ignored["what"]}
     if reason and check not in [dict(entry) for entry in segment.checks]:
         raise unknown("no check has found this")
     if reason and len(segment.ignored) >= MOST_IGNORED:
-        raise wrong(f"at most {MOST_IGNORED} checks of a segment are ignored")
+        raise wrong("at most {limit} checks of a segment are ignored", limit=MOST_IGNORED)
     return segment.ignore(check["name"], check["what"], reason or None)
 
 
@@ -533,7 +576,10 @@ async def edits(service: Service, call: ApiRequest) -> Any:
     if len(drafts) < len(entries):
         counts = Counter(entry["number"] for entry in entries)
         twice = next(number for number, count in counts.items() if count > 1)
-        raise wrong(f"changes: segment {twice} is there more than once; each may be there once")
+        raise wrong(
+            "changes: segment {number} is there more than once; each may be there once",
+            number=twice,
+        )
     service.check_lengths([entry["text"] or "" for entry in drafts.values()])
     document = await _document(service, call)
     open_session = await _session(service, call, document)
@@ -567,7 +613,7 @@ async def confirm(service: Service, call: ApiRequest) -> Any:
     fields = _read(call.body, CONFIRM)
     service.check_lengths([fields["text"], fields["suggested"] or ""])
     if len(fields["request"] or "") > MOST_NAME:
-        raise wrong(f"request: at most {MOST_NAME} characters")
+        raise wrong("{field}: at most {limit} characters", field="request", limit=MOST_NAME)
     document, open_session = await _open_to_write(service, call)
     names = (
         *("version", "text", "on_checks", "repetitions", "request"),
@@ -628,19 +674,27 @@ async def comment(service: Service, call: ApiRequest) -> Any:
     """Adds a comment to a segment. Answers the segment."""
     text = _read(call.body, COMMENT)["text"].strip()
     if not text or len(text) > MOST_COMMENT:
-        raise wrong(f"a comment has 1 to {MOST_COMMENT:,} characters")
+        raise wrong("a comment has 1 to {limit} characters", limit=MOST_COMMENT)
     entry = {"id": secrets.token_hex(6), "by": person(call.caller), "time": iso_now(), "text": text}
 
     def work(segment: WorkSegment) -> WorkSegment:
         if len(segment.comments) >= MOST_COMMENTS:
-            raise Refused(409, "full", f"a segment has at most {MOST_COMMENTS} comments")
+            raise Refused(
+                409,
+                "full",
+                "a segment has at most {limit} comments",
+                values={"limit": MOST_COMMENTS},
+            )
         return replace(segment, comments=[*segment.comments, entry])
 
     return await _commented(service, call, work)
 
 
 async def delete_comment(service: Service, call: ApiRequest) -> Any:
-    """Deletes a comment of a segment. Answers the segment."""
+    """Deletes a comment of a segment, but for those that stand in the file. Answers the
+    segment."""
+    if call.path["comment"].startswith(OF_FILE):
+        raise Refused(409, "in_file", "this comment stands in the file, and stays there")
 
     def work(segment: WorkSegment) -> WorkSegment:
         remaining = [c for c in segment.comments if c["id"] != call.path["comment"]]
@@ -663,7 +717,8 @@ async def _commented(service: Service, call: ApiRequest, work: Any) -> Any:
 
 
 async def file(service: Service, call: ApiRequest) -> Any:
-    """The file with what is confirmed, and with the states that its format has."""
+    """The file with what is confirmed, and with the states and comments that its format has a
+    place for."""
     fields = _read(call.query, FILE)
     document = await _settled(service, call)
 
@@ -686,15 +741,18 @@ async def file(service: Service, call: ApiRequest) -> Any:
 _ORIGINS = {"translated": "confirmed", "reviewed": "reviewed", "approved": "approved"}
 
 
-def _target(segment: WorkSegment, with_drafts: bool) -> tuple[str, str]:
-    """What the file gets of a segment, and its origin; ("", ""): nothing."""
+def _target(segment: WorkSegment, with_drafts: bool) -> NewTarget:
+    """What the file gets of a segment."""
+    comments = [
+        Comment(entry["text"], "" if entry["by"] == ANYBODY else entry["by"], entry["time"])
+        for entry in segment.new_comments
+    ]
     if with_drafts and segment.state == "draft":
-        return segment.text or "", {"": "draft", "person": "draft"}.get(
-            segment.origin, segment.origin
-        )
+        origin = "draft" if segment.origin in ("", "person") else segment.origin
+        return NewTarget(segment.text or "", origin, comments)
     if segment.confirmed is None or segment.is_locked:
-        return "", ""
-    return segment.confirmed, _ORIGINS[segment.level]
+        return NewTarget("", "", comments)
+    return NewTarget(segment.confirmed, _ORIGINS[segment.level], comments)
 
 
 def _check_issues(records: Sequence[WorkSegment], with_drafts: bool) -> None:
@@ -707,8 +765,12 @@ def _check_issues(records: Sequence[WorkSegment], with_drafts: bool) -> None:
         if issue["ignored"] is None
     ]
     if issues:
-        why = "checks find something in the document that nobody has ignored"
-        raise Refused(409, "issues", why, details={"issues": issues[:MOST_ISSUES]})
+        raise Refused(
+            409,
+            "issues",
+            "checks find something in the document that nobody has ignored",
+            details={"issues": issues[:MOST_ISSUES]},
+        )
 
 
 _DOCUMENT = "/v1/desk/{document}"

@@ -149,7 +149,7 @@ async def read_body(request: Request, limit: int, seconds: float, lease: Lease) 
 
 def _check_size(size: int, limit: int) -> None:
     if size > limit:
-        raise Refused(413, "too_large", f"the body may have {limit:,} bytes")
+        raise Refused(413, "too_large", "the body may have {limit} bytes", values={"limit": limit})
 
 
 class Readers:

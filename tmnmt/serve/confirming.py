@@ -45,8 +45,13 @@ def confirmation_of(
         replace(confirmation, checks=checks).check(on_checks)
     except ChecksError as error:
         names = ", ".join(check.name for check in error.checks)
-        why = f"not confirmed: these checks found something: {names}"
-        raise Refused(409, "checks", why, details=checks_record(error.checks)) from error
+        raise Refused(
+            409,
+            "checks",
+            "not confirmed: these checks found something: {checks}",
+            details=checks_record(error.checks),
+            values={"checks": names},
+        ) from error
     except UsageError as error:
         raise wrong(str(error)) from error
     return confirmation

@@ -25,7 +25,7 @@ from tmnmt.errors import FormatError, UsageError
 from tmnmt.files.opening import kind_of
 from tmnmt.files.paragraphs import ParagraphFile, is_running
 from tmnmt.files.sentences import has_rules
-from tmnmt.files.unit import Filling, TranslatableFile, Unit
+from tmnmt.files.unit import Comment, Filling, TranslatableFile, Unit
 from tmnmt.files.whole import BOM, decoded
 from tmnmt.formats.dates import iso_utc
 from tmnmt.formats.encoding import byte_order_mark
@@ -63,14 +63,29 @@ class Upload:
     format: Format | None = None
 
 
+@dataclass(frozen=True)
+class NewTarget:
+    """What a file gets of a segment.
+
+    text: the target, as XML with short tags; "" leaves it as it is.
+    origin: where it is from (`tmnmt.files.states`).
+    comments: comments that the file does not have yet."""
+
+    text: str
+    origin: str
+    comments: Sequence[Comment] = ()
+
+
 class Document(ABC):
     """A file that can be filled.
 
     kind: the name of its kind.
-    sentences: whether its text is cut into sentences."""
+    sentences: whether its text is cut into sentences.
+    takes_comments: whether it has a place for comments."""
 
     kind: str
     sentences: bool = False
+    takes_comments: bool = False
 
     @abstractmethod
     def units(self) -> list[tuple[str, Unit]]:
@@ -126,7 +141,9 @@ def units_of(upload: Upload) -> Units:
     with _open_document(upload) as document:
         units = document.units()
         if len(units) > DOCUMENT:
-            raise Refused(413, "too_large", f"a document may have {DOCUMENT:,} segments")
+            raise Refused(
+                413, "too_large", "a document may have {limit} segments", values={"limit": DOCUMENT}
+            )
         return Units(document.kind, document.sentences, units)
 
 
@@ -137,20 +154,20 @@ def filled(upload: Upload, targets: Sequence[str]) -> bytes:
     targets: one for every segment, as XML with short tags; "" leaves it as it is.
 
     Raises Refused as `filled_with` does."""
-    return filled_with(upload, [(target, "confirmed") for target in targets])
+    return filled_with(upload, [NewTarget(target, "confirmed") for target in targets])
 
 
 def filled_with(
     upload: Upload,
-    targets: Sequence[tuple[str, str]],
+    targets: Sequence[NewTarget],
     leaves_refused: bool = False,
     keys: Sequence[str] | None = None,
 ) -> bytes:
-    """A file with other targets, and what it says of each.
+    """A file with other targets, and what it says of each; with comments where it has a place for
+    them.
 
     upload: the file.
-    targets: one for every segment, as XML with short tags, and its origin (`tmnmt.files.states`);
-    a target "" leaves the segment as it is.
+    targets: one for every segment.
     leaves_refused: whether a segment whose target cannot be there stays as it is.
     keys: what each segment was when the file was read before, as `key_of` gives it. Where another
     version of a reader finds other segments, each target goes to the segment with its key. None
@@ -169,18 +186,23 @@ def filled_with(
             raise wrong(f"targets must be one for each of {count}, empty where it stays as it is")
         fillings, refused = list[Filling | None](), list[dict[str, Any]]()
         for number, (_, unit) in zip(numbers, entries, strict=True):
-            target, origin = targets[number] if number is not None else ("", "")
+            target = targets[number] if number is not None else NewTarget("", "")
             try:
-                text = _target(document, unit, target)
+                text = _target(document, unit, target.text)
             except Refused as refusal:
                 refused.append({"segment": (number or 0) + 1, "reason": refusal.message})
                 text = None
-            fillings.append(Filling(text, origin) if text is not None else None)
+            comments = tuple(target.comments) if document.takes_comments else ()
+            fillings.append(
+                Filling(text or Text(""), target.origin if text is not None else "", (), comments)
+                if text is not None or comments
+                else None
+            )
         present = set(numbers)
         refused += [
             {"segment": number + 1, "reason": _NO_SEGMENT}
-            for number, (target, _) in enumerate(targets)
-            if target.strip() and number not in present
+            for number, target in enumerate(targets)
+            if target.text.strip() and number not in present
         ]
         if refused and not leaves_refused:
             raise _refusal(refused)
@@ -232,7 +254,7 @@ def unit_record(name: str, unit: Unit) -> dict[str, Any]:
         "id": unit.id,
         "context": unit.context,
         "plural": unit.plural,
-        "notes": list(unit.notes),
+        "notes": list(unit.all_notes),
         "problem": unit.problem,
         "markup": tags.markup,
         "max_length": unit.max_length,
@@ -313,6 +335,7 @@ class _Units(Document):
 
     def __init__(self, file: TranslatableFile) -> None:
         self._file, self.kind, self.sentences = file, file.kind, file.sentences
+        self.takes_comments = file.takes_comments
 
     def units(self) -> list[tuple[str, Unit]]:
         return [

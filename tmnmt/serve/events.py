@@ -36,8 +36,10 @@ def error_record(refused: Refused) -> dict[str, Any]:
     """What was refused, as the own interface writes it.
 
     refused: why it was refused."""
-    error, id = {"code": refused.code, "message": refused.message}, request_id()
-    if id:
+    error: dict[str, Any] = {"code": refused.code, "message": refused.message}
+    if refused.values:
+        error |= {"template": refused.template, "values": dict(refused.values)}
+    if id := request_id():
         error["request"] = id
     return {"error": error, **refused.details}
 

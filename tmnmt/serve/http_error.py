@@ -1,7 +1,11 @@
-"""What a request is refused with. It is said to the client: it holds no path and no text."""
+"""What a request is refused with. It is said to the client: it holds no path and no text.
+
+A message with values names their places, as in "a text may have {limit} characters", so that a page
+can say it in another language: it is the key of its translation (`static/phrases.fr.json`)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -17,22 +21,43 @@ class Refused(Exception):
         message: str,
         retry_after: int = 0,
         details: Mapping[str, Any] = MappingProxyType({}),
+        values: Mapping[str, str | int] = MappingProxyType({}),
     ) -> None:
         """status: the status of HTTP.
         code: a word for programs.
-        message: what a person reads.
+        message: what a person reads, with the places of values.
         retry_after: the seconds after which the request may go; 0 where it never may as it is.
-        details: what the own interface tells beside it."""
-        super().__init__(message)
-        self.status, self.code, self.message = status, code, message
+        details: what the own interface tells beside it.
+        values: what stands in those places."""
+        self.template, self.values = message, values
+        self.message = filled(message, values)
+        super().__init__(self.message)
+        self.status, self.code = status, code
         self.retry_after, self.details = retry_after, details
 
 
-def wrong(message: str) -> Refused:
+def filled(template: str, values: Mapping[str, str | int]) -> str:
+    """A message in English.
+
+    template: the message with the places of values.
+    values: what stands there."""
+
+    def value(place: re.Match[str]) -> str:
+        found = values.get(place[1], place[0])
+        return found if isinstance(found, str) else f"{found:,}"
+
+    return _PLACE.sub(value, template)
+
+
+_PLACE = re.compile(r"\{(\w+)\}")
+
+
+def wrong(message: str, **values: str | int) -> Refused:
     """A request that is not what it should be.
 
-    message: what a person reads."""
-    return Refused(400, "bad_request", message)
+    message: what a person reads, with the places of values.
+    values: what stands in those places."""
+    return Refused(400, "bad_request", message, values=values)
 
 
 def unknown(message: str) -> Refused:

@@ -54,7 +54,12 @@ class Caller:
     def check(self, need: Need) -> None:
         """Raises Refused where this may not be done."""
         if not self.may(need):
-            raise Refused(403, "forbidden", f"this needs {key_with(need)}")
+            why = "this needs a key of the role {role}"
+            values = {"role": str(need)}
+            if need == "export":
+                why = "this needs a key of the role {role}, or with the right {right}"
+                values = {"role": RIGHTS[need], "right": need}
+            raise Refused(403, "forbidden", why, values=values)
 
     def sees(self, memory: str) -> bool:
         return self.memories is None or memory in self.memories

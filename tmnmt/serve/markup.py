@@ -25,7 +25,6 @@ from tmnmt.files.html import HtmlFile
 from tmnmt.files.unit import Filling, Unit
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.formats.tmx_codes import MAX_CODES
-from tmnmt.quantities import quantity
 from tmnmt.serve.http_error import Refused, wrong
 
 Form = Literal["text", "tagged", "html", "xml"]
@@ -94,13 +93,14 @@ def check_tags(source: Source, target: Source) -> None:
     names = Counter(tag["name"] for tag in tags if not tag["end"])
     if unknown := [tag[0] for tag in of_target if tag["name"] not in names]:
         allowed = ", ".join(dict.fromkeys(tag[0] for tag in tags)) or "none"
-        raise wrong(f"{unknown[0][:40]} is no tag of this segment; its tags: {allowed}")
+        why = "{tag} is no tag of this segment; its tags: {tags}"
+        raise wrong(why, tag=unknown[0][:40], tags=allowed)
     numbered = (tag for tag in of_target if _SHORT_TAG.fullmatch(tag[0]) and not tag["end"])
     for name, times in Counter(tag["name"] for tag in numbered).items():
         if times > names[name]:
             tag = next(tag[0] for tag in of_target if tag["name"] == name)
-            often = f"{quantity(times, 'time')}, but {quantity(names[name], 'time')} in its source"
-            raise wrong(f"{tag[:40]} stands in the translation {often}")
+            why = "{tag} comes more often ({times}) than in the source ({allowed})"
+            raise wrong(why, tag=tag[:40], times=times, allowed=names[name])
 
 
 def _tags(text: Source) -> list[re.Match[str]]:
@@ -204,7 +204,9 @@ class _Xml(Markup):
     def __init__(self, text: str, ignored: frozenset[str]) -> None:
         parts = list(_xml_parts(text, ignored))
         if len(parts) > 2 * MAX_CODES:
-            raise Refused(413, "too_large", f"a text of XML has more than {MAX_CODES:,} tags")
+            raise Refused(
+                413, "too_large", "a text has more than {limit} tags", values={"limit": MAX_CODES}
+            )
         self._text = clean_codes(_paired(parts))[0]
 
     @property

@@ -25,8 +25,13 @@ from tmnmt.serve.service import Service
 LOOK_INTERVAL = 0.2  # seconds between two looks at a job
 ROUTES = {(route.method, route.path): route for route in API_V1.routes}
 _PARTS = {
-    "memory": "Name of a memory, as list_memories gives it.",
-    "session": "Id of a session, as begin_session gives it.",
+    field.name: field
+    for field in (
+        Field("memory", "text", "Name of a memory, as list_memories gives it.", required=True),
+        Field("session", "text", "Id of a session, as begin_session gives it.", required=True),
+        Field("document", "text", "Id of a document, as list_documents gives it.", required=True),
+        Field("number", "whole", "Number of a segment, from 1.", required=True, minimum=1),
+    )
 }
 
 
@@ -54,7 +59,7 @@ class Tool:
     def parts(self) -> tuple[Field, ...]:
         """The arguments that stand in the path of the route."""
         names = [part[1:-1] for part in self.path.split("/") if part.startswith("{")]
-        return tuple(Field(name, "text", _PARTS[name], required=True) for name in names)
+        return tuple(_PARTS[name] for name in names)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -181,6 +186,42 @@ TOOLS: Mapping[str, Tool] = {
             "GET",
             "/v1/sessions/{session}/confirmed",
         ),
+        Tool(
+            "list_documents",
+            "List the documents that people work on together, each with its id, its languages, and "
+            "how many words and segments of it are in which state.",
+            "GET",
+            "/v1/desk",
+        ),
+        Tool(
+            "read_segments",
+            "Read segments of a document that people work on: source, draft, what is confirmed, "
+            "state, what the checks found, comments, and the version that a change names. They can "
+            "be chosen by state, by text, or by whether checks found something.",
+            "GET",
+            "/v1/desk/{document}/segments",
+        ),
+        Tool(
+            "write_draft",
+            "Write a draft of a segment's translation, which a person then looks at. Tags such as "
+            "<g1> and <x2/> stand in it as in the source. Say model as its origin. version is that "
+            "of the segment as it was read; where somebody else was faster, nothing is changed.",
+            "PATCH",
+            "/v1/desk/{document}/segments/{number}",
+        ),
+        Tool(
+            "confirm_segment",
+            "Confirm the translation of a segment of a document: the user has approved it, and "
+            "what follows learns from it. Call it only for what a person has approved.",
+            "POST",
+            "/v1/desk/{document}/segments/{number}/confirm",
+        ),
+        Tool(
+            "comment_segment",
+            "Add a comment to a segment of a document, for those who work on it, such as a doubt.",
+            "POST",
+            "/v1/desk/{document}/segments/{number}/comments",
+        ),
     )
 }
 
@@ -204,7 +245,7 @@ async def call_tool(
     values = {key: value for key, value in values.items() if arguments.get(key) is not None}
     if isinstance(tool, FileTool):
         return await _translate_file(service, tool, values, headers)
-    path = {part.name: values.pop(part.name) for part in tool.parts}
+    path = {part.name: str(values.pop(part.name)) for part in tool.parts}
     return await answer(service, tool.route, headers, path, values)
 
 

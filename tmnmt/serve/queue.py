@@ -226,9 +226,8 @@ class Queue:
         what is given up in the end."""
         room = self.room if job.urgent else self.room // _SHARE
         if job.size > room:
-            raise Refused(
-                413, "too_large", f"the texts of one request may have {room:,} characters"
-            )
+            why = "the texts of one request may have {limit} characters"
+            raise Refused(413, "too_large", why, values={"limit": room})
         rivals = [rival for rival in self._jobs if not rival.is_finished]
         tenant_size = sum(rival.size for rival in rivals if rival.tenant == job.tenant)
         if tenant_size + job.size > room:

@@ -44,8 +44,9 @@ class Quota:
                 raise Refused(
                     413,
                     "quota",
-                    f"all that is kept for this tenant may have {limit:,} bytes "
+                    "all that is kept for this tenant may have {limit} bytes "
                     "(--tenant-bytes); delete some of it",
+                    values={"limit": limit},
                 )
             measure.size += size
 

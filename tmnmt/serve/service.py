@@ -310,7 +310,12 @@ class Service:
         pair = source_language, language(target) if target else next(iter(targets))
         served = nearest(pair, [(model.languages, model) for model in self.pairs])
         if not served:
-            raise Refused(400, "wrong_language", f"{pair[0].code} to {pair[1].code} is not served")
+            raise Refused(
+                400,
+                "wrong_language",
+                "{source} to {target} is not served",
+                values={"source": pair[0].code, "target": pair[1].code},
+            )
         return served[0]
 
     def _find_model(self, name: str, source: str, target: str) -> Model:
@@ -401,7 +406,7 @@ class Service:
         """What is done, in the thread of a model, with a text whose translation somebody types;
         given up where nobody waits for it."""
         if len(text) > MOST_COMPLETED or len(prefix) > MOST_COMPLETED:
-            raise Refused(413, "too_large", f"here a text may have {MOST_COMPLETED:,} characters")
+            raise _too_large("here a text may have {limit} characters", MOST_COMPLETED)
         self.counts["completions",] += 1
         cost = model.translator.settings.beam * (len(text) + len(prefix))
         call = model.queue.call(partial(_outcome, work), caller.tenant, cost)
@@ -433,13 +438,13 @@ class Service:
     def check_size(self, texts: Sequence[str]) -> None:
         """Raises Refused for more texts, or longer ones, than a request may have."""
         if len(texts) > self.limits.texts:
-            raise Refused(413, "too_large", f"a request may have {self.limits.texts:,} texts")
+            raise _too_large("a request may have {limit} texts", self.limits.texts)
         self.check_lengths(texts)
 
     def check_lengths(self, texts: Iterable[str]) -> None:
         """Raises Refused for a text that is longer than one may be, translated or added."""
         if max(map(len, texts), default=0) > self.limits.text:
-            raise Refused(413, "too_large", f"a text may have {self.limits.text:,} characters")
+            raise _too_large("a text may have {limit} characters", self.limits.text)
 
     async def _marked(self, request: Request) -> list[Markup]:
         def read() -> list[Markup]:
@@ -780,3 +785,7 @@ def settings_of(translator: Translator, options: Mapping[str, Any]) -> Settings:
     if not settings.top_k:
         raise wrong("option top_k: at least 1; mode off reads no memory")
     return settings
+
+
+def _too_large(message: str, limit: int) -> Refused:
+    return Refused(413, "too_large", message, values={"limit": limit})

@@ -260,7 +260,10 @@ class Sessions:
     ) -> None:
         if self.count(open_session) >= MOST_CONFIRMED:
             raise Refused(
-                409, "full", f"a session holds {MOST_CONFIRMED:,} confirmed pairs; begin another"
+                409,
+                "full",
+                "a session holds {limit} confirmed pairs; begin another",
+                values={"limit": MOST_CONFIRMED},
             )
         session, session_key = open_session.session, (open_session.tenant, open_session.id)
         memorises = session.pipeline.settings.memorises

@@ -77,7 +77,8 @@ class Tags:
             code = self._codes.get(tag[0])
             if code is None:
                 allowed = ", ".join(self._codes) or "none"
-                raise wrong(f"{tag[0][:40]} is no tag of this segment; its tags: {allowed}")
+                why = "{tag} is no tag of this segment; its tags: {tags}"
+                raise wrong(why, tag=tag[0][:40], tags=allowed)
             words = unescape(text[position : tag.start()])
             position = tag.end()
             covered = self._covered(code)

@@ -236,7 +236,12 @@ class TermLists:
             lists.append(self._resolve(name, pair, caller))
             size += len(lists[-1][1]) if name not in self._served else 0
             if size > MOST_TERMS:
-                raise Refused(413, "too_large", f"glossaries of {MOST_TERMS:,} terms are kept to")
+                raise Refused(
+                    413,
+                    "too_large",
+                    "glossaries of {limit} terms are kept to",
+                    values={"limit": MOST_TERMS},
+                )
         return lists
 
     def _resolve(self, name: str, pair: Pair, caller: Caller) -> tuple[str, Sequence[Term]]:
@@ -369,10 +374,12 @@ def entries_of(pairs: Iterable[tuple[str, str]]) -> Entries:
         except FormatError as error:
             raise wrong(str(error)) from error
         if not all(cleaned):
-            raise wrong(f"entry {number} of a glossary needs a source and a target")
+            raise wrong("entry {number} of a glossary needs a source and a target", number=number)
         entries[cleaned[0]] = cleaned[1]
     if not entries:
         raise wrong("a glossary needs an entry")
     if len(entries) > ENTRIES:
-        raise Refused(413, "too_large", f"a glossary may have {ENTRIES:,} entries")
+        raise Refused(
+            413, "too_large", "a glossary may have {limit} entries", values={"limit": ENTRIES}
+        )
     return tuple(entries.items())

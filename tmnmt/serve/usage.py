@@ -70,9 +70,8 @@ class Usage:
                 requests.popleft()
             seconds = ceil(requests[0] + MINUTE - now) if requests else int(MINUTE)
             if len(requests) >= limit:
-                raise Refused(
-                    429, "quota", f"this tenant may send {limit:,} requests a minute", seconds
-                )
+                why = "this tenant may send {limit} requests a minute"
+                raise Refused(429, "quota", why, seconds, values={"limit": limit})
             requests.append(now)
             remaining = limit - len(requests)
         return {
@@ -96,9 +95,10 @@ class Usage:
         day = self._day()
         if self._storage.add(day, tenant, kind, amount) > limit:
             self._storage.add(day, tenant, kind, -amount)
-            raise Refused(
-                429, "quota", f"this tenant may have {limit:,} {kind} a day", self._seconds_left()
-            )
+            why = "this tenant may have {limit} characters a day"
+            if kind == "documents":
+                why = "this tenant may have {limit} documents a day"
+            raise Refused(429, "quota", why, self._seconds_left(), values={"limit": limit})
 
     def limit(self, tenant: str, kind: Kind) -> int | None:
         """How much a tenant may have on a day; None for any.

@@ -48,6 +48,9 @@ function asked() {
 
 let asking = null;  // one dialog, however many requests wait for it
 
+/** What the server says, in the language of the page where the table has it. */
+const said = ({message, template = message, values = {}}) => phrase(template, values);
+
 async function answered(method, path, body, signal) {
   for (;;) {
     const reply = await sent(method, path, body, signal);
@@ -58,8 +61,8 @@ async function answered(method, path, body, signal) {
       continue;
     }
     const told = await reply.json().catch(() => null);
-    const error = new Error(told?.error?.message ?? phrase("The server answers with status {status}.", {status: String(reply.status)}));
-    throw Object.assign(error, {status: reply.status, checks: told?.checks, refused: told?.refused, segment: told?.segment});
+    const error = new Error(told?.error ? said(told.error) : phrase("The server answers with status {status}.", {status: String(reply.status)}));
+    throw Object.assign(error, {status: reply.status, checks: told?.checks, refused: told?.refused, segment: told?.segment, issues: told?.issues});
   }
 }
 

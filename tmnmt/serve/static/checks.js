@@ -8,5 +8,12 @@ export const CHECKED = {
   replay: phrase("as a match"), words: phrase("unknown word"), terms: phrase("missing term"), forbidden: phrase("forbidden term"), meaning: phrase("which meaning?"),
 };
 
-/** What a check has found, in words. */
-export const checkLine = ({name, what}) => `${CHECKED[name] ?? name}: ${what}`;
+const SIDES = {lost: phrase("lost: "), made: phrase("made: ")};
+
+/** What a check has found, in the language of the page where the server says it in words. */
+export const foundOf = ({name, what}) => (name === "limit"
+  ? what.replace(/^(\d+) characters of (\d+)$/, (_, length, limit) => phrase("{length} of {limit} characters", {length: Number(length), limit: Number(limit)}))
+  : what.replace(/(^|, )(lost|made): /g, (_, before, side) => before + SIDES[side]));
+
+/** The same with what the check looks at. */
+export const checkLine = (check) => phrase("{check}: {found}", {check: CHECKED[check.name] ?? check.name, found: foundOf(check)});

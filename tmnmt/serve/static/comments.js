@@ -20,7 +20,9 @@ panel((desk) => {
     drop.ariaLabel = phrase("Delete the comment: {text}", {text});
     drop.addEventListener("click", send(() => removeComment(about.id, at + 1, id)));
     const written = [by === "you" ? "" : by, moment(time)].filter(Boolean).join(", ");
-    return el("li", "", el("span", "quiet", `${written}:`), el("span", "text", text), drop);
+    const isOfFile = id.startsWith("file-");  // there it stays
+    const head = isOfFile && !written ? phrase("in the file") : written;
+    return el("li", "", el("span", "quiet", `${head}:`), el("span", "text", text), ...(isOfFile ? [] : [drop]));
   };
   desk.on("at", () => {
     draw();

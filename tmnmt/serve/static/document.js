@@ -52,14 +52,16 @@ export const addComment = (id, number, text) => post(path(id, "segments", number
 
 export const removeComment = (id, number, comment) => remove(path(id, "segments", number, "comments", comment));
 
-/** The file with what is confirmed, and which segments it does not take: {content, refused: [{segment, reason}]}. These stay
-    as they were. issues: "refuse" where none is to be had while checks find something. */
-export async function file(id, issues = "allow") {
-  const address = `${path(id, "file")}?issues=${issues}`;
+/** The file with what is confirmed, and which segments it does not take: {content, refused: [{segment, reason}], issues}.
+    These stay as they were. rule: "refuse" where none is to be had while checks find something; what they find is among the
+    issues then, [{segment, name, what}], and there is no content. */
+export async function file(id, rule) {
+  const address = `${path(id, "file")}?issues=${rule}`;
   try {
-    return {content: await bytes(address), refused: []};
+    return {content: await bytes(address), refused: [], issues: []};
   } catch (error) {
+    if (error.issues) return {content: null, refused: [], issues: error.issues};
     if (!error.refused) throw error;
-    return {content: await bytes(`${address}&refused=leave`), refused: error.refused};
+    return {content: await bytes(`${address}&refused=leave`), refused: error.refused, issues: []};
   }
 }

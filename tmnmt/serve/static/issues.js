@@ -1,15 +1,18 @@
 // All that the checks have found in the document, by kind, as it stands now. A person goes there, or sets it aside with a
 // reason; and is asked before the file is saved while any is there.
 
-import {CHECKED} from "./checks.js";
+import {CHECKED, checkLine, foundOf} from "./checks.js";
+import {choice} from "./choices.js";
 import {changeSegment} from "./document.js";
 import {el} from "./elements.js";
 import {panel} from "./panels.js";
 import {phrase} from "./phrases.js";
 import {issuesOf} from "./segments.js";
+import {sentence} from "./texts.js";
 
 const $ = (id) => document.getElementById(id);
 const MOST_SHOWN = 100;  // of a kind
+const MOST_NAMED = 5;  // where no file is saved
 const PAUSE = 250;  // milliseconds after a change before the list is drawn
 
 /** What the checks have found in units: {kinds: by name, [{at, name, what}], ignored: [{at, name, what, ignored}], count}. */
@@ -38,6 +41,7 @@ class Issues {
     desk.on("unit", () => { this._timer ||= setTimeout(() => this._draw(), PAUSE); });
     desk.action({id: "issues-open", work: () => this._toggle()});
     desk.action({keys: ["ctrl shift e"], work: () => this._enter()});
+    choice("strict", false, () => desk.problems.clear("strict"));
     $("issues-close").addEventListener("click", () => this._toggle());
     $("issues").addEventListener("keydown", (event) => this._press(event));
   }
@@ -89,13 +93,13 @@ class Issues {
   }
 
   _line(entry) {
-    const {at, what, ignored = null} = entry;
+    const {at, ignored = null} = entry;
     const go = el("button", "number", String(at + 1)), aside = el("button", "", ignored === null ? phrase("Set aside …") : phrase("Look at it again"));
     go.type = aside.type = "button";
     go.ariaLabel = phrase("Go to segment {number}", {number: at + 1});
     go.addEventListener("click", () => this._desk.go(at));
     aside.addEventListener("click", () => (ignored === null ? this._ask(aside, entry) : this._ignore(entry, null)));
-    return el("li", "issue", go, el("span", "", what), ...(ignored ? [el("span", "quiet", ignored)] : []), aside);
+    return el("li", "issue", go, el("span", "", foundOf(entry)), ...(ignored ? [el("span", "quiet", ignored)] : []), aside);
   }
 
   /** Asks for the reason for which a check is set aside. */
@@ -131,18 +135,35 @@ class Issues {
   }
 }
 
-/** Whether the file is to be saved: a person is asked where the checks have found something. */
+/** Whether no file is to be saved while the checks find something. */
+export const isStrict = () => $("strict").checked;
+
+const showIssues = () => {
+  if ($("issues").hidden) $("issues-open").click();
+  else $("issues").scrollIntoView();
+};
+
+/** Says why the file was not saved. issues: [{segment, name, what}]; none where it was saved. */
+export function tellIssues(desk, issues) {
+  if (!issues.length) return desk.problems.clear("strict");
+  const named = issues.slice(0, MOST_NAMED).map(({segment: number, ...check}) => phrase("segment {number}: {reason}", {number, reason: checkLine(check)}));
+  const more = issues.length > MOST_NAMED ? phrase("And {count} more.", {count: issues.length - MOST_NAMED}) : "";
+  const told = [phrase("The file is not saved, since the checks find something in it:"), sentence(named.join("; ")), more];
+  desk.problems.show("strict", told.filter(Boolean).join(" "));
+  showIssues();
+}
+
+/** Whether the file is to be saved: a person is asked where the checks have found something. Where none may be saved then,
+    the server says so. */
 export function maySave(desk) {
   const {count} = collected(desk.open.units), dialog = $("unready");
-  if (!count) return Promise.resolve(true);
+  if (!count || isStrict()) return Promise.resolve(true);
   $("unready-count").textContent = phrase("The checks have found {count} things that nobody has set aside.", {count});
   dialog.returnValue = "";
   dialog.showModal();
   return new Promise((done) => dialog.addEventListener("close", () => {
     done(dialog.returnValue === "save");
-    if (dialog.returnValue !== "look") return;
-    if ($("issues").hidden) $("issues-open").click();
-    else $("issues").scrollIntoView();
+    if (dialog.returnValue === "look") showIssues();
   }, {once: true}));
 }
 

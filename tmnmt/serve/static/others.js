@@ -24,7 +24,7 @@ panel((desk) => {
   let marked = new Set();
   const mark = (people) => {
     const at = new Map();
-    for (const {name, number} of people) if (number !== null) at.set(number - 1, [...at.get(number - 1) ?? [], name]);
+    for (const {name, number} of people) if (number !== null) at.set(number - 1, [...at.get(number - 1) ?? [], called(name)]);
     for (const place of new Set([...marked, ...at.keys()])) desk.mark(place, "people", at.get(place)?.join(", ") ?? "");
     marked = new Set(at.keys());
   };

@@ -5,7 +5,7 @@ import {get, patch, post} from "./api.js";
 import {checkLine} from "./checks.js";
 import {el, text} from "./elements.js";
 import {percent, phrase} from "./phrases.js";
-import {formerOf, openIssues, presentOf, wanted} from "./reading.js";
+import {formerOf, openIssues, presentOf, rowsOf, wanted} from "./reading.js";
 import {diff, marked, plain, shown, tagProblem, tagsOf} from "./texts.js";
 
 const $ = (id) => document.getElementById(id);
@@ -43,6 +43,18 @@ export class ReviewList {
     this._end.abort();
     this._watch.disconnect();
     $("rows").replaceChildren();
+  }
+
+  /** What has changed in segments, and what was suggested for them. reviews: as `rowsOf` has them. */
+  take(segments, reviews) {
+    for (const now of rowsOf(segments, reviews)) {
+      const row = this._rows.find(({segment}) => segment.number === now.segment.number);
+      if (!row || now.segment.version <= row.segment.version) continue;
+      const item = $("rows").querySelector(`[data-number="${now.segment.number}"]`);
+      Object.assign(row, now, {history: undefined});
+      if (item) this._fill(item, row);
+    }
+    this._tell();
   }
 
   /** All rows anew. */
@@ -84,7 +96,10 @@ export class ReviewList {
       el("div", "", el("p", "label", name), text("p", target, ...(beside === null ? [] : side(beside, present, "out")))),
       el("div", "", el("p", "label", phrase("now")), text("p", target, ...(beside === null ? [present] : side(beside, present, "in")))));
     const head = el("p", "head", el("span", "number", String(segment.number)), text("span", source, shown(segment.source)));
-    item.replaceChildren(head, versions, this._facts(segment), this._actions(segment, beside));
+    const form = item.querySelector("form"), hasFocus = item.contains(document.activeElement) && !form?.contains(document.activeElement);
+    for (const child of [...item.children]) if (child !== form) child.remove();  // what somebody writes there stays
+    item.prepend(head, versions, this._facts(segment), this._actions(segment, beside));
+    if (hasFocus) item.focus();
   }
 
   /** The other version as it is shown, null where there is none, and what it is. */
@@ -100,11 +115,11 @@ export class ReviewList {
     row.history = null;
     const {versions} = await get(this._path(row, "/history")).catch(() => ({versions: []}));
     row.history = versions;
-    if (item.isConnected && !item.querySelector("form")) this._fill(item, row);
+    if (item.isConnected) this._fill(item, row);
   }
 
   _facts(segment) {
-    const facts = [STATES[segment.state], segment.by, segment.quality === null ? "" : phrase("suggestion likely right: {share}", {share: percent(segment.quality)})];
+    const facts = [STATES[segment.state], segment.by === "you" ? phrase("you") : segment.by, segment.quality === null ? "" : phrase("suggestion likely right: {share}", {share: percent(segment.quality)})];
     const found = openIssues(segment).map((check) => el("span", "found", checkLine(check)));
     return el("p", "quiet facts", el("span", "state", facts.filter(Boolean).join(" · ")), ...found);
   }
@@ -184,7 +199,7 @@ export class ReviewList {
     const [beside] = this._beside(item, row);
     const isBare = $("compare").value === "suggested" && tagsOf(row.segment.source).length > 0;
     if (isBare) this._edit(item, row, beside);
-    else await this._confirm(item, row, beside, false);
+    else await this._confirm(item, row, beside, false, row.segment.version);
   }
 
   _edit(item, row, written) {
@@ -194,15 +209,17 @@ export class ReviewList {
     Object.assign(field, {value: written, rows: 2, lang: this._about.target, dir: "auto", ariaLabel: phrase("Translation")});
     close.type = "button";
     let seen = null;  // for which text the checks have found something
+    let {version} = row.segment;  // that the reviewer knows
     const leave = () => {
       form.remove();
       this._focus(item);
     };
     const send = async () => {
       try {
-        await this._confirm(item, row, field.value.trim(), seen === field.value);
+        await this._confirm(item, row, field.value.trim(), seen === field.value, version);
       } catch (error) {
         seen = error.checks ? field.value : null;
+        version = error.segment?.version ?? version;
         this._failed(item, row, error.checks ? new Error(`${error.checks.map(checkLine).join("; ")}. ${phrase("Confirm once more to take it all the same.")}`) : error);
       }
     };
@@ -222,15 +239,16 @@ export class ReviewList {
   }
 
   /** Confirms a text, which the reviewer has read. */
-  async _confirm(item, row, written, despite) {
+  async _confirm(item, row, written, despite, version) {
     const {segment} = row, tags = tagsOf(segment.source).concat(tagsOf(segment.file.target ?? ""));
     const problem = tagProblem(written, tags, plain(segment.source) + plain(segment.file.target ?? ""));
     if (problem) throw new Error(problem);
     const body = {
-      version: segment.version, text: marked(written, tags), state: "reviewed", on_checks: despite ? "tell" : "refuse",
-      request: `review.${segment.number}.${segment.version}`, ...(row.suggested === null ? {} : {suggested: row.suggested}),
+      version, text: marked(written, tags), state: "reviewed", on_checks: despite ? "tell" : "refuse",
+      request: `review.${segment.number}.${version}`, ...(row.suggested === null ? {} : {suggested: row.suggested}),
     };
     const {segment: record} = await post(this._path(row, "/confirm"), body);
+    item.querySelector("form")?.remove();
     this._changed(item, row, record);
     this._focus(item);
   }

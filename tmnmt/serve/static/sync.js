@@ -1,14 +1,11 @@
 // The document here and on the server: drafts go there, what others do comes here. Whatever happens on the way, what was
 // written stays, and the browser keeps it until the server has it.
 
+import {WAITS, follow, isPassing} from "./follow.js";
 import {happen, unsent, xmlOf} from "./segments.js";
 
 const PAUSE = 400;  // milliseconds from the first letter to the request that takes it, with all that was written by then
 const MOST = 200;  // drafts of one request
-const WAITS = [1, 2, 5, 10, 20, 30];  // seconds before what failed is tried again
-
-/** Whether the server may answer later: it was not there, or too busy. */
-export const isPassing = ({status}) => status === undefined || status === 429 || status >= 500;
 
 export class Sync {
   /** open: the document, with `about`, `units` and the `version` up to which changes are known. server: the calls
@@ -138,22 +135,16 @@ export class Sync {
   }
 
   /** Listens for changes, as long as the document is open. */
-  async _listen() {
-    const {signal} = this._end;
-    for (let failures = 0; !signal.aborted;) {
-      try {
-        const {version, segments, people, stamp} = await this._server.changes(this._open.about.id, this._open.version, this._stamp, signal);
-        failures = 0;
-        for (const record of segments) this.take(record);
-        this._open.version = version;
-        if (stamp !== this._stamp) this._hooks.people(people);
-        this._stamp = stamp;
-        if (this._failures) this.flush();  // the server is there again
-      } catch (error) {
-        if (signal.aborted) return;
-        if (!isPassing(error)) return this._hooks.refused(error, []);
-        await new Promise((done) => setTimeout(done, 1000 * WAITS[Math.min(failures++, WAITS.length - 1)]));
-      }
-    }
+  _listen() {
+    const {signal} = this._end, {about, version} = this._open;
+    const take = ({segments, people, stamp, ...answer}) => {
+      for (const record of segments) this.take(record);
+      this._open.version = answer.version;
+      if (stamp !== this._stamp) this._hooks.people(people);
+      this._stamp = stamp;
+      if (this._failures) this.flush();  // the server is there again
+    };
+    const changes = (since, stamp) => this._server.changes(about.id, since, stamp, signal);
+    follow(changes, version, take, signal).catch((error) => this._hooks.refused(error, []));
   }
 }

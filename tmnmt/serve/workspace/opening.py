@@ -19,7 +19,7 @@ from tmnmt.serve.confirming import draft_checks
 from tmnmt.serve.documents import Upload, unit_record, units_of
 from tmnmt.serve.http_error import Refused
 from tmnmt.serve.markup import markup, single_text
-from tmnmt.serve.workspace.segment import ORIGINS, WorkSegment
+from tmnmt.serve.workspace.segment import MOST_COMMENTS, OF_FILE, ORIGINS, WorkSegment
 from tmnmt.session import Session
 from tmnmt.text import words
 
@@ -32,7 +32,7 @@ _ORIGINS: dict[Fill, tuple[str, ...]] = {
     "adapted": ("memory", "adapted"),
 }
 _FIELDS = (
-    *("source", "document", "id", "context", "plural", "notes", "problem", "markup"),
+    *("source", "document", "id", "context", "plural", "problem", "markup"),
     "max_length",
 )
 
@@ -76,7 +76,18 @@ def _segment(number: int, name: str, unit: Unit) -> WorkSegment:
     record = unit_record(name, unit)
     fields = {field: record[field] for field in _FIELDS}
     file = {"target": record["target"], "state": record["state"]}
-    return WorkSegment(number, file=file, words=words(unit.source.plain), **fields)
+    comments = [
+        {"id": f"{OF_FILE}{place}", "by": entry.author, "time": entry.time, "text": entry.text}
+        for place, entry in enumerate(unit.comments[:MOST_COMMENTS])
+    ]
+    return WorkSegment(
+        number,
+        file=file,
+        words=words(unit.source.plain),
+        notes=list(unit.notes),
+        comments=comments,
+        **fields,
+    )
 
 
 def _source(segment: WorkSegment, unit: Unit) -> Source:

@@ -19,6 +19,8 @@ Level = Literal["translated", "reviewed", "approved"]
 Origin = Literal["", "person", "memory", "adapted", "model", "repetition"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
+OF_FILE = "file-"  # what the ids of comments begin with that stand in the file
+MOST_COMMENTS = 50  # of a segment
 # what everybody is told of a segment as it is stored
 _PUBLIC = (
     *("number", "source", "file", "document", "id", "context", "plural", "notes", "problem"),
@@ -157,6 +159,11 @@ class WorkSegment:
     def present_text(self) -> str | None:
         """What stands there."""
         return self.text if self.text is not None else self.base
+
+    @property
+    def new_comments(self) -> list[Mapping[str, str]]:
+        """The comments that the file does not have."""
+        return [comment for comment in self.comments if not comment["id"].startswith(OF_FILE)]
 
     @property
     def issues(self) -> list[dict[str, Any]]:
