@@ -99,8 +99,8 @@ class Pretranslator:
         sought = min(self.min_worth, DRAFTS)
         queries = _queries_of(cleaned, coded, surroundings(batch))
         answers = self.retriever.look_up([Request(query, min_worth=sought) for query in queries])
-        for row, (matches, match) in enumerate(answers):
-            plain = plain_of(batch[row])
+        for row, answer in enumerate(answers):
+            plain, matches, match = plain_of(batch[row]), answer.matches, answer.exact
             translation = None
             if match is not None:
                 translation = copy_match(plain, match, matches)
