@@ -59,6 +59,10 @@ def token_rows() -> list[dict[str, str]]:
             None,
         ),
         ("sys.argv[12] my_list[3][4] argv2[1] items[12].name rows[2][k]", None),
+        (
+            'Use the <meta name="referrer" content="no-referrer"> of a <file> in this.',
+            ['<meta name="referrer" content="no-referrer">'],
+        ),
         ("Set items[12] = 3 in this.", ["items[12]"]),
         ("arr[0] a[i] sys.argv[-1] args['name'] os.environ[\"HOME\"] row[0][j] x[max_size]", None),
         ("F1 H2O 0x1F A-12/B UTF-8 km2 4B COVID-19", None),

@@ -182,4 +182,6 @@ def test_a_label_of_a_menu_is_not_gone_on_with(student: Path) -> None:
     targets = [translation.tgt for translation in translator.translate(labels)]
     assert targets[:3] == ["Salvar como…", "Opções...", "Configuração da Página…"]
     assert "(" not in targets[3]
+    session = translator.session()
+    assert session.translate("Save as…").tgt == session.complete("Save as…", "").tgt == targets[0]
     assert re.fullmatch(r"Por favor,? \w+\.\.\.", targets[4])

@@ -90,7 +90,7 @@ CATALOG = """{
   },
   "version" : "1.0"
 }"""
-SUBSTITUTED = {
+SUBSTITUTED: dict[str, Any] = {
     "stringUnit": {"state": "translated", "value": "%#@files@ in %@"},
     "substitutions": {
         "files": {
@@ -235,6 +235,25 @@ def test_devices_have_texts_of_their_own(tmp_path: Path) -> None:
     again = opened(tmp_path, echoed(file).decode())
     assert [unit.state for unit in units(again)] == ["translated", "translated"]
     assert untouched(again) == echoed(file)
+
+
+def test_plural_forms_of_a_device_and_two_substitutions_go_together(tmp_path: Path) -> None:
+    def text(value: str) -> dict[str, Any]:
+        return {"stringUnit": {"state": "translated", "value": value}}
+
+    def plural(**forms: str) -> dict[str, Any]:
+        return {"variations": {"plural": {name: text(value) for name, value in forms.items()}}}
+
+    files = SUBSTITUTED["substitutions"]["files"]
+    folders = {"argNum": 2, "formatSpecifier": "lld", **plural(one="a folder", other="folders")}
+    both = {**text("%#@files@ in %#@folders@"), "substitutions": {"files": files, "f": folders}}
+    devices = {"iphone": plural(one="Tap once", other="Tap %lld times"), "other": text("Click")}
+    for source in (both, {"variations": {"device": devices}}):
+        file = opened(tmp_path, catalog(source), "pl")
+        again = opened(tmp_path, echoed(file).decode(), "pl")
+        assert len(units(again)) == len(units(file)) == (9 if source is both else 5)
+        assert {unit.state for unit in units(again)} == {"translated"}
+        assert [unit.target for unit in units(again)] == [unit.source for unit in units(file)]
 
 
 def test_finished_texts_are_a_memory(tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ from tmnmt.filters.code_forms import CodeForms
 from tmnmt.filters.coded_sentences import CodedSentences
 from tmnmt.filters.contract import Filter, Level, Reader, Undo
 from tmnmt.filters.control_characters import ControlCharacters, IllegibleSigns
-from tmnmt.filters.ellipses import LabelEllipses
 from tmnmt.filters.ends import Ends
 from tmnmt.filters.foreign_script import ForeignScript
 from tmnmt.filters.headings import Headings
+from tmnmt.filters.labels import Labels
 from tmnmt.filters.marking import Marker, mark
 from tmnmt.filters.masks import Masks
 from tmnmt.filters.messages import ICUMessages
@@ -50,7 +50,7 @@ FILTERS: Registry[type[Filter]] = Registry(
             Notes,
             NonLinguistic,
             Typesetting,
-            LabelEllipses,
+            Labels,
             Ends,
             Capitals,
             Numbers,
