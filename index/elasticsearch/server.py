@@ -32,7 +32,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-VERSION = "9.2.4"
+VERSION = os.environ.get("TMNMT_ES_VERSION") or "9.2.4"
 NAME = f"elasticsearch-{VERSION}"
 ARTIFACT = f"org.elasticsearch.distribution.integ-test-zip:elasticsearch:{VERSION}:zip"
 MAVEN_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"

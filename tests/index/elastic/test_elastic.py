@@ -3,8 +3,12 @@ server."""
 
 from __future__ import annotations
 
+import json
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 import yaml
@@ -143,6 +147,45 @@ def test_where_nothing_listens_the_error_says_so() -> None:
     address = ElasticAddress(("http://127.0.0.1:9",), "law")
     with pytest.raises(ServerError, match=r"127\.0\.0\.1:9/law: cannot be reached"):
         ElasticIndex.open(address, patience=0.1)
+
+
+class _Other(BaseHTTPRequestHandler):
+    """Answers as another server does: `answer` is the code of HTTP and the body."""
+
+    answer: ClassVar[tuple[int, dict[str, Any]]]
+
+    def do_GET(self) -> None:
+        code, body = self.answer
+        content = json.dumps(body).encode()
+        self.send_response(code)
+        self.send_header("Content-Type", "application/json; charset=UTF-8")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing is printed."""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (200, {"law-1": {"mappings": {}}}),  # OpenSearch
+        (406, {"error": "Content-Type header [...; compatible-with=9] is not supported"}),
+        (
+            400,
+            {"error": {"type": "media_type_header_exception", "reason": "Invalid media-type"}},
+        ),  # Elasticsearch 8
+    ],
+)
+def test_another_server_is_refused_in_words(answer: tuple[int, dict[str, Any]]) -> None:
+    handler = type("Handler", (_Other,), {"answer": answer})
+    with HTTPServer(("127.0.0.1", 0), handler) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        address = ElasticAddress((f"http://127.0.0.1:{other.server_port}",), "law")
+        with pytest.raises(ServerError, match="none to OpenSearch"):
+            ElasticIndex.open(address, patience=0.1)
+        other.shutdown()
 
 
 def test_the_compose_file_is_one_cluster() -> None:

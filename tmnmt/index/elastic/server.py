@@ -24,6 +24,12 @@ BUSY = (
     503,
     504,
 )  # HTTP: full queues, a proxy without a node behind it, no master, a gateway that gave up
+# what the client and other servers say where they do not speak as each other
+_OTHER_SERVER = ("not Elasticsearch", "media_type_header_exception", "Content-Type header")
+_NEEDED = (
+    "the installed client of Elasticsearch does not speak to this server; that of 9 speaks to "
+    "Elasticsearch 9, that of 8 to 8 and 9, and none to OpenSearch"
+)
 _REFUSED = f"; set {USER} and {PASSWORD}, or {API_KEY}"
 
 T = TypeVar("T")
@@ -103,6 +109,8 @@ class Server:
             except ApiError as error:
                 if error.status_code in expected:
                     raise
+                if any(sign in str(error.message) + reason(error) for sign in _OTHER_SERVER):
+                    raise self.error(_NEEDED) from error
                 if error.status_code not in BUSY:
                     refused = error.status_code in (401, 403)
                     problem = f"access refused{_REFUSED}" if refused else reason(error)
