@@ -238,6 +238,13 @@ def test_dialects_are_listed_and_described(served: Server) -> None:
         assert len(set(ids)) == len(ids)
 
 
+def test_every_route_of_every_dialect_says_what_it_answers() -> None:
+    """All tests of dialects are held to that by `declared_answers`."""
+    routes = [route for dialect in DIALECTS.values() for route in dialect.routes]
+    silent = {route.handler.__name__ for route in routes if route.answer is None}
+    assert silent == {"not_deleted", "no_batch", "no_estimate"}  # which refuse whatever is sent
+
+
 def test_a_client_is_generated_from_the_description(served: Server, tmp_path: Path) -> None:
     python, script = str(FETCHED / "python" / "bin" / "python"), TESTS / "clients" / "generated.py"
     command = [python, str(script), served.url, str(tmp_path), PAIRS[0][0]]

@@ -8,10 +8,11 @@ from typing import Any
 
 from tmnmt.formats.iso639 import THREE
 from tmnmt.serve.api_request import ApiRequest
+from tmnmt.serve.dialects import dialect_answers as answers
 from tmnmt.serve.fields import Field, read
 from tmnmt.serve.http_error import Refused, wrong
 from tmnmt.serve.markup import Form
-from tmnmt.serve.routes import Dialect, Route
+from tmnmt.serve.routes import Dialect, Route, RouteAnswer
 from tmnmt.serve.service import Answer, Request, Service
 
 # "markUnknown" is none of ours: unknown words are copied, and nothing marks them
@@ -89,16 +90,25 @@ def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:
     }
 
 
+_PAIRS = RouteAnswer(answers.ApertiumPairs)
+_TRANSLATION = RouteAnswer(answers.ApertiumTranslation)
 APERTIUM = Dialect(
     "Apertium APy",
     ("/apertium",),
     (
-        Route("GET", "/listPairs", pairs, "read"),
-        Route("GET", "/list", listed, "read", _LIST),
-        Route("GET", "/listLanguageNames", names, "read"),
-        Route("GET", "/identifyLang", identified, "read", (_TEXT,)),
-        Route("GET", "/translate", translate, fields=_FIELDS),
-        Route("POST", "/translate", translate, fields=_FIELDS),
+        Route("GET", "/listPairs", pairs, "read", answer=_PAIRS),
+        Route("GET", "/list", listed, "read", _LIST, answer=_PAIRS),
+        Route("GET", "/listLanguageNames", names, "read", answer=RouteAnswer(dict[str, str])),
+        Route(
+            "GET",
+            "/identifyLang",
+            identified,
+            "read",
+            (_TEXT,),
+            answer=RouteAnswer(dict[str, float]),
+        ),
+        Route("GET", "/translate", translate, fields=_FIELDS, answer=_TRANSLATION),
+        Route("POST", "/translate", translate, fields=_FIELDS, answer=_TRANSLATION),
     ),
     refusal,
     key_field="key",

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tmnmt.serve.api_request import ApiRequest
+from tmnmt.serve.dialects import dialect_answers as answers
 from tmnmt.serve.dialects.deepl_documents import DOCUMENTS
 from tmnmt.serve.dialects.deepl_order import ORDER, order_of
 from tmnmt.serve.dialects.deepl_resources import ROUTES
@@ -20,7 +21,7 @@ from tmnmt.serve.http_error import Refused
 from tmnmt.serve.languages import Language
 from tmnmt.serve.markup import Form
 from tmnmt.serve.memories import Memory, count
-from tmnmt.serve.routes import Dialect, Route
+from tmnmt.serve.routes import Dialect, Route, RouteAnswer
 from tmnmt.serve.service import Answer, Request, Service
 
 _UNLIMITED = 10**12  # characters that may be translated: nothing is billed
@@ -134,17 +135,35 @@ def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:
     return status, {"message": refused.message}
 
 
+_TRANSLATIONS = RouteAnswer(answers.DeeplTranslations)
+_LISTED = RouteAnswer(list[answers.DeeplLanguage])
+_OF_RESOURCE = RouteAnswer(list[answers.DeeplResourceLanguage])
 DEEPL = Dialect(
     "DeepL",
     ("/deepl", ""),  # its library for Python leaves out a path that does not end in a slash
     (
-        Route("POST", "/v2/translate", translate, fields=_FIELDS),
-        Route("GET", "/v2/translate", translate, fields=_FIELDS),  # as deep-translator asks
-        Route("GET", "/v2/languages", languages, "read", _TYPE),
-        Route("GET", "/v3/languages", resource_languages, "read", _RESOURCE),
-        Route("GET", "/v2/usage", usage, "read"),
-        Route("GET", "/v3/translation_memories", memories, "read", _PAGE),
-        Route("GET", "/v3/translation_memories/{id}", memory, "read"),
+        Route("POST", "/v2/translate", translate, fields=_FIELDS, answer=_TRANSLATIONS),
+        Route(
+            "GET", "/v2/translate", translate, fields=_FIELDS, answer=_TRANSLATIONS
+        ),  # as deep-translator asks
+        Route("GET", "/v2/languages", languages, "read", _TYPE, answer=_LISTED),
+        Route("GET", "/v3/languages", resource_languages, "read", _RESOURCE, answer=_OF_RESOURCE),
+        Route("GET", "/v2/usage", usage, "read", answer=RouteAnswer(answers.DeeplUsage)),
+        Route(
+            "GET",
+            "/v3/translation_memories",
+            memories,
+            "read",
+            _PAGE,
+            answer=RouteAnswer(answers.DeeplMemories),
+        ),
+        Route(
+            "GET",
+            "/v3/translation_memories/{id}",
+            memory,
+            "read",
+            answer=RouteAnswer(answers.DeeplMemory),
+        ),
         *ROUTES,
         *DOCUMENTS,
     ),
@@ -154,8 +173,8 @@ OLDER = Dialect(
     "DeepL v1",
     ("/deepl",),
     (
-        Route("POST", "/v1/translate", translate, fields=_FIELDS),
-        Route("GET", "/v1/languages", languages, "read", _TYPE),
+        Route("POST", "/v1/translate", translate, fields=_FIELDS, answer=_TRANSLATIONS),
+        Route("GET", "/v1/languages", languages, "read", _TYPE, answer=_LISTED),
     ),
     refusal,
 )

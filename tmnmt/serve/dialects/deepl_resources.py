@@ -19,13 +19,14 @@ from tmnmt.segments import Segment
 from tmnmt.serve import files
 from tmnmt.serve.api_request import ApiRequest
 from tmnmt.serve.api_resources import SAVED
+from tmnmt.serve.dialects import dialect_answers as answers
 from tmnmt.serve.fields import ENTRIES, MOST_NAME, NAMES, Field, read
 from tmnmt.serve.http_error import Refused, unknown, wrong
 from tmnmt.serve.jobs import RETENTION, Advance, Steps
 from tmnmt.serve.keys import ANYBODY
 from tmnmt.serve.languages import language
 from tmnmt.serve.memories import Memory
-from tmnmt.serve.routes import Route
+from tmnmt.serve.routes import EMPTY, FILE, Route, RouteAnswer
 from tmnmt.serve.service import Service
 from tmnmt.serve.storage.records import Dictionary, Glossary, Job
 from tmnmt.serve.terms import entries_of
@@ -231,7 +232,7 @@ async def entries_of_one(service: Service, call: ApiRequest) -> Any:
     (dictionary, *_) = (await _glossary(service, call)).dictionaries or (None,)
     if dictionary is None:
         raise unknown("there is no such dictionary")
-    return PlainTextResponse(_lines(dictionary), media_type="text/tab-separated-values")
+    return PlainTextResponse(_lines(dictionary), media_type=_LINES)
 
 
 async def entries(service: Service, call: ApiRequest) -> Any:
@@ -423,32 +424,115 @@ async def not_deleted(service: Service, call: ApiRequest) -> Any:
 
 
 _MEMORIES, _FILE = "/v3/translation_memories", "/v3/translation_memories/files/{job}"
+_LINES = "text/tab-separated-values"
+_GLOSSARY = RouteAnswer(answers.DeeplGlossary)
 ROUTES = (
-    Route("GET", "/v2/glossary-language-pairs", pairs, "read"),
-    Route("GET", "/v2/glossaries", every_of_one, "read"),
-    Route("POST", "/v2/glossaries", make_of_one, fields=(_NAME, *_DICTIONARY), keeps=True),
-    Route("GET", "/v2/glossaries/{id}", get_of_one, "read"),
-    Route("GET", "/v2/glossaries/{id}/entries", entries_of_one, "read"),
-    Route("DELETE", "/v2/glossaries/{id}", delete),
-    Route("GET", "/v3/glossaries", list_glossaries, "read"),
-    Route("POST", "/v3/glossaries", make, fields=(_NAME, _DICTIONARIES), keeps=True),
-    Route("GET", "/v3/glossaries/{id}", get, "read"),
-    Route("PATCH", "/v3/glossaries/{id}", change, fields=(_RENAMED, _DICTIONARIES), keeps=True),
-    Route("DELETE", "/v3/glossaries/{id}", delete),
-    Route("GET", "/v3/glossaries/{id}/entries", entries, "read", _LANGUAGES),
+    Route(
+        "GET", "/v2/glossary-language-pairs", pairs, "read", answer=RouteAnswer(answers.DeeplPairs)
+    ),
+    Route(
+        "GET",
+        "/v2/glossaries",
+        every_of_one,
+        "read",
+        answer=RouteAnswer(answers.DeeplPairGlossaries),
+    ),
+    Route(
+        "POST",
+        "/v2/glossaries",
+        make_of_one,
+        fields=(_NAME, *_DICTIONARY),
+        keeps=True,
+        answer=RouteAnswer(answers.DeeplPairGlossary, 201),
+    ),
+    Route(
+        "GET",
+        "/v2/glossaries/{id}",
+        get_of_one,
+        "read",
+        answer=RouteAnswer(answers.DeeplPairGlossary),
+    ),
+    Route(
+        "GET",
+        "/v2/glossaries/{id}/entries",
+        entries_of_one,
+        "read",
+        answer=RouteAnswer(str, media=_LINES),
+    ),
+    Route("DELETE", "/v2/glossaries/{id}", delete, answer=EMPTY),
+    Route(
+        "GET",
+        "/v3/glossaries",
+        list_glossaries,
+        "read",
+        answer=RouteAnswer(answers.DeeplGlossaries),
+    ),
+    Route(
+        "POST",
+        "/v3/glossaries",
+        make,
+        fields=(_NAME, _DICTIONARIES),
+        keeps=True,
+        answer=RouteAnswer(answers.DeeplGlossary, 201),
+    ),
+    Route("GET", "/v3/glossaries/{id}", get, "read", answer=_GLOSSARY),
+    Route(
+        "PATCH",
+        "/v3/glossaries/{id}",
+        change,
+        fields=(_RENAMED, _DICTIONARIES),
+        keeps=True,
+        answer=_GLOSSARY,
+    ),
+    Route("DELETE", "/v3/glossaries/{id}", delete, answer=EMPTY),
+    Route(
+        "GET",
+        "/v3/glossaries/{id}/entries",
+        entries,
+        "read",
+        _LANGUAGES,
+        answer=RouteAnswer(answers.DeeplDictionaries),
+    ),
     Route(
         "PUT",
         "/v3/glossaries/{id}/dictionaries",
         replace_dictionary,
         fields=_DICTIONARY,
         keeps=True,
+        answer=RouteAnswer(answers.DeeplDictionary),
     ),
-    Route("DELETE", "/v3/glossaries/{id}/dictionaries", delete_dictionary, fields=_LANGUAGES),
-    Route("POST", f"{_MEMORIES}/import", import_, "write", _IMPORT),
-    Route("PUT", _FILE, upload, None, is_file=True, check=awaited),
-    Route("GET", _FILE, download, None),
-    Route("GET", f"{_MEMORIES}/jobs/{{job}}", job, "read"),
-    Route("POST", f"{_MEMORIES}/{{id}}/export", export, "export"),
-    Route("GET", f"{_MEMORIES}/{{id}}/segments", segments, "export", _PAGE),
+    Route(
+        "DELETE",
+        "/v3/glossaries/{id}/dictionaries",
+        delete_dictionary,
+        fields=_LANGUAGES,
+        answer=EMPTY,
+    ),
+    Route(
+        "POST",
+        f"{_MEMORIES}/import",
+        import_,
+        "write",
+        _IMPORT,
+        answer=RouteAnswer(answers.DeeplImport, 201),
+    ),
+    Route("PUT", _FILE, upload, None, is_file=True, check=awaited, answer=RouteAnswer(None)),
+    Route("GET", _FILE, download, None, answer=FILE),
+    Route("GET", f"{_MEMORIES}/jobs/{{job}}", job, "read", answer=RouteAnswer(answers.DeeplJob)),
+    Route(
+        "POST",
+        f"{_MEMORIES}/{{id}}/export",
+        export,
+        "export",
+        answer=RouteAnswer(answers.DeeplExport, 202),
+    ),
+    Route(
+        "GET",
+        f"{_MEMORIES}/{{id}}/segments",
+        segments,
+        "export",
+        _PAGE,
+        answer=RouteAnswer(answers.DeeplSegments),
+    ),
     Route("DELETE", f"{_MEMORIES}/{{id}}", not_deleted, "write"),
 )

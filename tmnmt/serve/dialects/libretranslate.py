@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from tmnmt.serve.api_request import ApiRequest
 from tmnmt.serve.api_resources import SAVED
+from tmnmt.serve.dialects import dialect_answers as answers
 from tmnmt.serve.dialects.weblate import answer_of
 from tmnmt.serve.document_jobs import (
     SUFFIXES,
@@ -152,8 +153,16 @@ LIBRETRANSLATE = Dialect(
     "LibreTranslate",
     (_PREFIX,),
     (
-        Route("GET", "/languages", languages, "read"),
-        Route("POST", "/translate", translate, fields=_FIELDS),
+        Route(
+            "GET", "/languages", languages, "read", answer=RouteAnswer(list[answers.LibreTargets])
+        ),
+        Route(
+            "POST",
+            "/translate",
+            translate,
+            fields=_FIELDS,
+            answer=RouteAnswer(answers.LibreTranslation),
+        ),
         Route(
             "POST",
             "/translate_file",
@@ -164,9 +173,13 @@ LIBRETRANSLATE = Dialect(
             answer=RouteAnswer(TranslatedFile),
         ),
         Route("GET", f"{_DOWNLOADS}/{{name}}", download, None, answer=FILE),
-        Route("POST", "/detect", detect, fields=(_Q,)),
-        Route("GET", "/frontend/settings", settings, None),
-        Route("GET", "/health", health, None),
+        Route(
+            "POST", "/detect", detect, fields=(_Q,), answer=RouteAnswer(list[answers.LibreLanguage])
+        ),
+        Route(
+            "GET", "/frontend/settings", settings, None, answer=RouteAnswer(answers.LibreSettings)
+        ),
+        Route("GET", "/health", health, None, answer=RouteAnswer(answers.LibreHealth)),
     ),
     refusal,
     key_field="api_key",

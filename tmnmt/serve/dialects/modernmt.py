@@ -13,6 +13,7 @@ from typing import Any
 
 from tmnmt.config.options import Decoding
 from tmnmt.serve.api_request import ApiRequest
+from tmnmt.serve.dialects import dialect_answers as answers
 from tmnmt.serve.dialects import modernmt_glossaries as glossaries
 from tmnmt.serve.dialects import modernmt_memories as stored
 from tmnmt.serve.dialects.weblate import answer_of
@@ -20,7 +21,7 @@ from tmnmt.serve.fields import NAMES, TEXTS, Field, read
 from tmnmt.serve.http_error import Refused, wrong
 from tmnmt.serve.markup import Form, markup
 from tmnmt.serve.memories import Memory
-from tmnmt.serve.routes import Dialect, Handler, Route
+from tmnmt.serve.routes import Dialect, Handler, Route, RouteAnswer
 from tmnmt.serve.service import Answer, Request, Service, Translated
 
 _OVERRIDE = "x-http-method-override"
@@ -251,22 +252,36 @@ def _by_header(**handlers: Handler) -> Handler:
 _TRANSLATE = (*_FIELDS, *_MEMORIES, *_ORDER)
 _OF_ONE: dict[str, Handler] = {"get": memory, "put": edit, "delete": delete}
 _DETECT, _CONTEXT = (_Q,), stored.CONTEXT
+_LISTED = RouteAnswer(answers.ModernLanguages)
+_TRANSLATED = RouteAnswer(answers.ModernTranslated)
+_DETECTED = RouteAnswer(answers.ModernDetected)
+_VECTOR = RouteAnswer(answers.ModernContext)
+_MEMORY = RouteAnswer(answers.ModernOneMemory)
+_IMPORTED = RouteAnswer(answers.ModernImported)
 MODERNMT = Dialect(
     "ModernMT",
     ("/modernmt",),
     (
-        Route("GET", "/languages", pairs, "read"),
-        Route("GET", "/translate/languages", languages, "read"),
-        Route("POST", "/translate/languages", _by_header(get=languages), "read"),
-        Route("GET", "/translate", translate, fields=_TRANSLATE),
-        Route("POST", "/translate", _by_header(get=translate, post=translate), fields=_TRANSLATE),
-        Route("GET", "/translate/detect", detect, "read", _DETECT),
-        Route("POST", "/translate/detect", _by_header(get=detect), "read", _DETECT),
+        Route("GET", "/languages", pairs, "read", answer=RouteAnswer(answers.ModernPairs)),
+        Route("GET", "/translate/languages", languages, "read", answer=_LISTED),
+        Route("POST", "/translate/languages", _by_header(get=languages), "read", answer=_LISTED),
+        Route("GET", "/translate", translate, fields=_TRANSLATE, answer=_TRANSLATED),
+        Route(
+            "POST",
+            "/translate",
+            _by_header(get=translate, post=translate),
+            fields=_TRANSLATE,
+            answer=_TRANSLATED,
+        ),
+        Route("GET", "/translate/detect", detect, "read", _DETECT, answer=_DETECTED),
+        Route(
+            "POST", "/translate/detect", _by_header(get=detect), "read", _DETECT, answer=_DETECTED
+        ),
         Route("POST", "/translate/batch", no_batch, "read"),
         Route("POST", "/translate/batch/key", no_batch, "read"),
         Route("GET", "/translate/qe", no_estimate, "read"),
         Route("POST", "/translate/qe", no_estimate, "read"),
-        Route("GET", "/context-vector", context_vector, "read", _CONTEXT),
+        Route("GET", "/context-vector", context_vector, "read", _CONTEXT, answer=_VECTOR),
         Route(
             "POST",
             "/context-vector",
@@ -274,14 +289,35 @@ MODERNMT = Dialect(
             "read",
             _CONTEXT,
             file_field="content",
+            answer=_VECTOR,
         ),
-        Route("GET", "/users/me", user, "read"),
-        Route("POST", "/users/me", _by_header(get=user), "read"),
-        Route("GET", "/memories", memories, "read"),
-        Route("POST", "/memories", _by_header(get=memories, post=make), "read", glossaries.NAME),
-        Route("GET", "/memories/{id}", memory, "read"),
-        Route("POST", "/memories/{id}", _by_header(**_OF_ONE), "read", glossaries.RENAMED),
-        Route("DELETE", "/memories/{id}", delete),
+        Route("GET", "/users/me", user, "read", answer=RouteAnswer(answers.ModernUser)),
+        Route(
+            "POST",
+            "/users/me",
+            _by_header(get=user),
+            "read",
+            answer=RouteAnswer(answers.ModernUser),
+        ),
+        Route("GET", "/memories", memories, "read", answer=RouteAnswer(answers.ModernMemories)),
+        Route(
+            "POST",
+            "/memories",
+            _by_header(get=memories, post=make),
+            "read",
+            glossaries.NAME,
+            answer=RouteAnswer(answers.ModernMemories | answers.ModernOneMemory),
+        ),
+        Route("GET", "/memories/{id}", memory, "read", answer=_MEMORY),
+        Route(
+            "POST",
+            "/memories/{id}",
+            _by_header(**_OF_ONE),
+            "read",
+            glossaries.RENAMED,
+            answer=_MEMORY,
+        ),
+        Route("DELETE", "/memories/{id}", delete, answer=_MEMORY),
         Route(
             "POST",
             "/memories/{id}/glossary",
@@ -289,6 +325,7 @@ MODERNMT = Dialect(
             fields=glossaries.FILL,
             file_field="csv",
             keeps=True,
+            answer=_IMPORTED,
         ),
         Route(
             "POST",
@@ -297,9 +334,10 @@ MODERNMT = Dialect(
             "write",
             (*stored.PAIR, stored.COMPRESSION),
             file_field="tmx",
+            answer=_IMPORTED,
         ),
-        Route("GET", "/import-jobs/{id}", job, "read"),
-        Route("POST", "/import-jobs/{id}", _by_header(get=job), "read"),
+        Route("GET", "/import-jobs/{id}", job, "read", answer=_IMPORTED),
+        Route("POST", "/import-jobs/{id}", _by_header(get=job), "read", answer=_IMPORTED),
     ),
     refusal,
 )

@@ -9,10 +9,11 @@ from typing import Any
 from tmnmt.segments import Match
 from tmnmt.serve.api_request import ApiRequest
 from tmnmt.serve.api_v1 import segments
+from tmnmt.serve.dialects import dialect_answers as answers
 from tmnmt.serve.fields import Field, read
 from tmnmt.serve.http_error import Refused, wrong
 from tmnmt.serve.languages import Language, language
-from tmnmt.serve.routes import Dialect, Route
+from tmnmt.serve.routes import Dialect, Route, RouteAnswer
 from tmnmt.serve.service import Request, Service
 
 _MIN_SCORE = 0.5  # fuzzy score of a match
@@ -126,13 +127,14 @@ def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:
     }
 
 
+_FOUND = RouteAnswer(answers.MyMemoryAnswer)
 MYMEMORY = Dialect(
     "MyMemory",
     ("/mymemory",),
     (
-        Route("GET", "/get", get, fields=_GET),
-        Route("POST", "/get", get, fields=_GET),
-        Route("POST", "/set", set_, "write", _SET),
+        Route("GET", "/get", get, fields=_GET, answer=_FOUND),
+        Route("POST", "/get", get, fields=_GET, answer=_FOUND),
+        Route("POST", "/set", set_, "write", _SET, answer=RouteAnswer(answers.MyMemoryStored)),
     ),
     refusal,
     key_field="key",

@@ -14,11 +14,12 @@ from typing import Any
 from starlette.responses import StreamingResponse
 
 from tmnmt.serve.api_request import ApiRequest
+from tmnmt.serve.dialects import dialect_answers as answers
 from tmnmt.serve.dialects.prompts import Message, Prompt, languages_of_model, parsed
 from tmnmt.serve.dialects.weblate import answer_of
 from tmnmt.serve.fields import Field, read
 from tmnmt.serve.http_error import Refused, unknown, wrong
-from tmnmt.serve.routes import EVENTS, Dialect, Route
+from tmnmt.serve.routes import EVENTS, Dialect, Route, RouteAnswer
 from tmnmt.serve.service import Request, Service
 from tmnmt.text import match_tokens
 
@@ -182,9 +183,15 @@ OPENAI = Dialect(
     "OpenAI",
     ("/openai/v1", "/openai"),
     (
-        Route("GET", "/models", models, "read"),
-        Route("GET", "/models/{model}", model, "read"),
-        Route("POST", "/chat/completions", complete, fields=_FIELDS),
+        Route("GET", "/models", models, "read", answer=RouteAnswer(answers.ModelCards)),
+        Route("GET", "/models/{model}", model, "read", answer=RouteAnswer(answers.ModelCard)),
+        Route(
+            "POST",
+            "/chat/completions",
+            complete,
+            fields=_FIELDS,
+            answer=RouteAnswer(answers.ChatCompletion),
+        ),
     ),
     refusal,
 )

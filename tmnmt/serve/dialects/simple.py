@@ -8,9 +8,10 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from tmnmt.serve.api_request import ApiRequest
+from tmnmt.serve.dialects import dialect_answers as answers
 from tmnmt.serve.fields import TEXTS, Field, read
 from tmnmt.serve.http_error import Refused, wrong
-from tmnmt.serve.routes import Dialect, Route
+from tmnmt.serve.routes import Dialect, Route, RouteAnswer
 from tmnmt.serve.service import Answer, Request, Service
 
 _GET = (
@@ -95,18 +96,25 @@ def refusal_of_watson(refused: Refused) -> tuple[int, Mapping[str, Any]]:
     return refused.status, {"code": refused.status, "error": refused.message}
 
 
+_TRANSLATION = RouteAnswer(answers.PlainTranslation)
+_OF_WATSON = RouteAnswer(answers.WatsonTranslations)
 SIMPLE = (
-    Dialect("generic GET", ("/get",), (Route("GET", "/translate", get, fields=_GET),), refusal),
+    Dialect(
+        "generic GET",
+        ("/get",),
+        (Route("GET", "/translate", get, fields=_GET, answer=_TRANSLATION),),
+        refusal,
+    ),
     Dialect(
         "IBM Watson",
         ("/watson",),
-        (Route("POST", "/v3/translate", watson, fields=_WATSON),),
+        (Route("POST", "/v3/translate", watson, fields=_WATSON, answer=_OF_WATSON),),
         refusal_of_watson,
     ),
     Dialect(
         "OPUS-CAT",
         ("/MTRestService",),
-        (Route("GET", "/TranslateJson", opus_cat, fields=_OPUS_CAT),),
+        (Route("GET", "/TranslateJson", opus_cat, fields=_OPUS_CAT, answer=_TRANSLATION),),
         refusal,
     ),
 )

@@ -12,10 +12,11 @@ from starlette.responses import JSONResponse, Response
 from tmnmt.segments import Match, Segment
 from tmnmt.serve.api_request import ApiRequest
 from tmnmt.serve.api_v1 import segments
+from tmnmt.serve.dialects import dialect_answers as answers
 from tmnmt.serve.fields import LISTED, SEGMENTS, Field, read
 from tmnmt.serve.http_error import Refused, wrong
 from tmnmt.serve.languages import Language, language
-from tmnmt.serve.routes import Dialect, Route
+from tmnmt.serve.routes import Dialect, Route, RouteAnswer
 from tmnmt.serve.service import Service
 
 LOWEST = 30  # as theirs: a lower similarity is taken for this one
@@ -106,17 +107,34 @@ def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:
     return refused.status, {"error": refused.message}
 
 
+_LANGUAGES = RouteAnswer(answers.MemoryLanguages)
+_CANDIDATES = RouteAnswer(list[answers.MemoryCandidate])
+_STORED = RouteAnswer(None)
 TMSERVER = Dialect(
     "tmserver and amaGama",
     ("/tmserver", "/api/v1"),
     (
-        Route("GET", "/languages/", languages, "read"),
-        Route("GET", "/languages", languages, "read"),
-        Route("GET", "/{source}/{target}/unit/", look_up, "read", _QUERY),
-        Route("GET", "/{source}/{target}/unit/{text:text}", look_up, "read", _QUERY),
-        Route("PUT", "/{source}/{target}/unit/{text:text}", put, "write", _UNIT),
-        Route("POST", "/{source}/{target}/unit/{text:text}", put, "write", _UNIT),
-        Route("POST", "/{source}/{target}/store/{name}", store, "write", (*_UNIT, _UNITS)),
+        Route("GET", "/languages/", languages, "read", answer=_LANGUAGES),
+        Route("GET", "/languages", languages, "read", answer=_LANGUAGES),
+        Route("GET", "/{source}/{target}/unit/", look_up, "read", _QUERY, answer=_CANDIDATES),
+        Route(
+            "GET",
+            "/{source}/{target}/unit/{text:text}",
+            look_up,
+            "read",
+            _QUERY,
+            answer=_CANDIDATES,
+        ),
+        Route("PUT", "/{source}/{target}/unit/{text:text}", put, "write", _UNIT, answer=_STORED),
+        Route("POST", "/{source}/{target}/unit/{text:text}", put, "write", _UNIT, answer=_STORED),
+        Route(
+            "POST",
+            "/{source}/{target}/store/{name}",
+            store,
+            "write",
+            (*_UNIT, _UNITS),
+            answer=_STORED,
+        ),
     ),
     refusal,
 )
