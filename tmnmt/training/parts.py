@@ -196,9 +196,10 @@ class PartTrainer:
             self.standing = replace(standing, lowest=standing.best, without_gain=0)
             return
         without_gain = standing.without_gain + 1
-        done = standing.done or without_gain >= flat.epochs
+        is_flat = without_gain >= flat.epochs
+        done = standing.done or is_flat
         self.standing = replace(standing, without_gain=without_gain, done=done)
-        if done:
+        if is_flat:
             log.info("%s, update %d: flat at %.4f", self.part.name, standing.update, standing.best)
 
     def _after_unit(self, units: int) -> None:
