@@ -37,6 +37,8 @@ MODEL = ROOT / "models" / "law-transformer.en-fr"
         ("en", 'the "permit" is 12%', "the “permit” is 12%"),
         ("xx", 'the "permit": 12%', 'the "permit": 12%'),
         ("fr", 'un tuyau de 5" et de 6"', 'un tuyau de 5" et de 6"'),
+        ("fr", '"a) le mot « vu » suit."', '"a) le mot «~vu~» suit."'),
+        ("fr", '"8. Au sens, "valeurs":', '"8. Au sens, "valeurs":'),
     ],
 )
 def test_a_text_is_set_as_its_language_has_it(code: str, text: str, expected: str) -> None:

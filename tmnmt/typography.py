@@ -60,7 +60,13 @@ class Typography:
         return "".join(map(self._opened, _SENTENCE.findall(text))) if self.opening_marks else text
 
     def _with_quotes(self, text: str, opening: str, closing: str) -> str:
-        text = _CURLY.sub(lambda quote: opening + quote[1] + closing, paired(text))
+        curly = paired(text)
+        unset = curly if opening == "“" else text  # what is not set stays as it was written
+        parts, position = list[str](), 0
+        for quote in _CURLY.finditer(curly):
+            parts += [unset[position : quote.start()], opening, quote[1], closing]
+            position = quote.end()
+        text = "".join([*parts, unset[position:]])
         if opening[0] != "«":
             return text
         return _ANGLE.sub(lambda quote: opening + quote[1] + closing, text)
