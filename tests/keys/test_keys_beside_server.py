@@ -226,9 +226,14 @@ def test_one_command_runs_the_chain_and_says_what_every_stage_did(
     assert f"{first['lookups']} lookup" in shown[0] and len(shown) == len(DOCUMENT)
 
 
-def test_keys_of_a_server_that_nobody_has_computed_are_named(
-    server: Running, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_keys_of_a_server_are_missed_by_name_and_then_made_by_the_command(
+    server: Running,
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv(KEYS, str(tmp_path / "keys"))
     location = str(server.address("keys-none"))
     built(location, MEMORY[:5])
     document = tmp_path / "a.txt"
@@ -237,6 +242,13 @@ def test_keys_of_a_server_that_nobody_has_computed_are_named(
     assert run([*options, "--mode", "copy", str(document)]) == 1
     err = capsys.readouterr().err
     assert "has no keys" in err and "tmnmt keys" in err and err.count("\n") == 1
+    make = ["keys", "--index", location, "--model", str(folder), "--mode", "copy"]
+    assert run([*make, "--device", "cpu", "--shard", "1/2"]) == 0
+    assert "part-1-of-2" in capsys.readouterr().err
+    assert run([*make, "--device", "cpu"]) == 0
+    assert str(tmp_path / "keys") in capsys.readouterr().err
+    assert run([*options, "--mode", "copy", str(document)]) == 0
+    assert run(["memory", "verify", "--index", location]) == 0
 
 
 def test_the_folder_of_a_server_is_named_by_its_hosts_in_any_order_and_its_name(
