@@ -39,6 +39,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -509,6 +510,7 @@ def served(model: Path, folder: Path, *options: str) -> Iterator[str]:
         assert started.stderr is not None
         for line in started.stderr:
             if found := re.match(r"serving at (http://127\.0\.0\.1:\d+)$", line):
+                threading.Thread(target=started.stderr.read, daemon=True).start()  # its log
                 yield found[1]
                 return
         raise SystemExit("the server did not start")
