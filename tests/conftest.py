@@ -1,17 +1,21 @@
-"""What every test and every process that a test starts find: one thread for torch, and Ctrl-C and
-SIGHUP that are heard.
+"""What every test and every process that a test starts find: one thread for torch, temporary files
+in memory, and Ctrl-C and SIGHUP that are heard.
 
 The tests' tensors are tiny: on a busy machine two threads wait for each other, and some tests take
 twenty times longer. A shell starts what goes in the background with Ctrl-C ignored, and nohup what
-it starts with SIGHUP; so would be what these start in their turn."""
+it starts with SIGHUP; so would be what these start in their turn. The smallest index is put on disk
+by forty calls of fsync, each of which may wait for some milliseconds; in memory none waits."""
 
 from __future__ import annotations
 
 import os
 import random
 import secrets
+import shutil
 import signal
+import tempfile
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -36,8 +40,18 @@ SEED = os.environ.get("TMNMT_SEED") or str(
 )  # of what tests draw without a seed of their own
 
 
-def pytest_configure() -> None:
+MEMORY = Path("/dev/shm")
+FREE_MEMORY = 4 * 10**9  # bytes that must be free there
+
+
+def pytest_configure(config: pytest.Config) -> None:
     required()
+    is_large = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= FREE_MEMORY
+    if "TMPDIR" not in os.environ and is_large:
+        folder = Path(tempfile.mkdtemp(prefix="tests-", dir=MEMORY))
+        folder.chmod(0o711)  # Elasticsearch runs as another user
+        os.environ["TMPDIR"], tempfile.tempdir = str(folder), None
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
 @pytest.hookimpl(optionalhook=True)
