@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -22,7 +23,7 @@ def test_one_is_singular_and_thousands_are_parted() -> None:
 
 def test_progress_counts_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter([0.0, 2.0, 0.0, 8.0, 8.0])
-    monkeypatch.setattr("tmnmt.progress.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("tmnmt.progress.time", SimpleNamespace(monotonic=lambda: next(now)))
     with progress.Progress("reading", "units") as reading:
         reading.advance()
         reading.advance(2)

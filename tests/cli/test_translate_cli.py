@@ -170,7 +170,7 @@ def test_json_tells_matches_and_tokens(folder: Path, capsys: pytest.CaptureFixtu
     first = records[0]
     assert set(first) == {
         *("src", "tgt", "origin", "score", "low", "unknown", "missing_numbers"),
-        *("checks", "matches", "tokens"),
+        *("checks", "matches", "tokens", "work"),
     }
     match = first["matches"][0]
     assert (match["src"], match["tgt"], match["document"]) == (*PAIRS[0], "tiny")

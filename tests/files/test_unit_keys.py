@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tmnmt.file_kinds import FILE_KINDS
-from tmnmt.serve.documents import Upload, filled_with, key_of, unit_record, units_of
+from tmnmt.serve.documents import NewTarget, Upload, filled_with, key_of, unit_record, units_of
 from tmnmt.serve.http_error import Refused
 
 ARCHIVES = {"office", "epub", "idml"}  # which Okapi makes XLIFF of
@@ -47,7 +47,7 @@ def test_targets_go_to_the_segments_that_a_reader_still_finds() -> None:
 
     def fill(former: Sequence[tuple[str, str]], leaves: bool = False) -> str:
         stored = [key_of("document.rst", "", "", source) for source, _ in former]
-        targets = [(target, "confirmed") for _, target in former]
+        targets = [NewTarget(target, "confirmed") for _, target in former]
         return filled_with(upload("a.rst", content), targets, leaves, stored).decode()
 
     # a former version left tables alone, and one cut the last text otherwise

@@ -14,6 +14,7 @@ import zipfile
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -445,7 +446,8 @@ def test_progress_tells_the_share_of_the_bytes_read(tmp_path: Path, packing: str
 
 def test_an_estimated_total_gives_the_seconds_left(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter([0.0, 20.0, 20.0])
-    monkeypatch.setattr("tmnmt.progress.time.monotonic", lambda: next(now))
+    # not the module's own function, which threads of other tests may call meanwhile
+    monkeypatch.setattr("tmnmt.progress.time", SimpleNamespace(monotonic=lambda: next(now)))
     with Progress("indexing", "units") as progress:
         progress.advance(1000, 0.25)
     assert progress.line() == "indexing: 1,000 of 4,000 units, 50/s, 60 s left"

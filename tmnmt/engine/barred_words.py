@@ -16,8 +16,8 @@ from tmnmt.vocab import EOS, FIRST, Vocabulary
 
 class BarredWords:
     """Leads a search so that translations have none of some characters, as `Leader` does. Where the
-    model would go on with one of them, and otherwise would rather end than write another word, the
-    translation is complete: the end gets its probability, too."""
+    model would go on with one of them, the translation is complete: its probability is that of the
+    end."""
 
     compares_all_words = False
 
@@ -54,14 +54,10 @@ class BarredWords:
             rows = sentences[live.sentence].repeat_interleave(self._beam).nonzero()
             if not rows.numel():
                 continue
-            together = torch.cat([words.new_tensor([EOS]), words])
-            end = step.log_probs[rows, together].logsumexp(1)
-            step.log_probs[rows, words] = -torch.inf
             if position:
-                remaining = step.log_probs[rows[:, 0]]
-                is_complete = remaining[:, EOS] >= remaining.amax(1)
-                complete_rows = rows[is_complete, 0]
-                step.log_probs[complete_rows, EOS] = end[is_complete]
+                ends = torch.cat([words.new_tensor([EOS]), words])
+                step.log_probs[rows[:, 0], EOS] = step.log_probs[rows, ends].logsumexp(1)
+            step.log_probs[rows, words] = -torch.inf
 
     def advance(self, rows: Tensor, tokens: Tensor) -> None:
         """Follows the rows of the beam, as `Leader.advance` does: what is barred is the same at
