@@ -89,11 +89,14 @@ class Server:
 
 
 @contextmanager
-def serving(service: Service, between: Between = lambda app: app) -> Iterator[Server]:
-    """between: wraps the application, as a slow network does."""
+def serving(
+    service: Service, between: Between = lambda app: app, drain: float = 0.0
+) -> Iterator[Server]:
+    """between: wraps the application, as a slow network does. drain: the seconds for which it goes
+    on once it is stopped; the end of the block does not wait for them."""
     socket = listening("127.0.0.1", 0)
     service.start()
-    server = server_of(service)
+    server = server_of(service, drain=drain)
     server.config.app = between(server.config.app)
     thread = threading.Thread(target=server.run, args=([socket],))
     thread.start()
@@ -103,7 +106,7 @@ def serving(service: Service, between: Between = lambda app: app) -> Iterator[Se
         url = f"http://127.0.0.1:{socket.getsockname()[1]}"
         yield Server(url, service, stop=lambda: setattr(server, "should_exit", True))
     finally:
-        server.should_exit = True
+        server.should_exit, server.force_exit = True, drain > 0
         thread.join()
         service.stop()
 

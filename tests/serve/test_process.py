@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 from redis_server import Redis
-from serving import post, process
+from serving import post, process, serving
 
 from tmnmt.cli import run
 from tmnmt.index import MemoryIndex
 from tmnmt.serve.keys import new_key
-from tmnmt.serve.running import Server, listening
+from tmnmt.serve.running import Server, listening, service_of
 from tmnmt.serve.storage.opening import open_storage as storage_opened
 from tmnmt.serve.storage.opening import place_of
 
@@ -51,6 +51,19 @@ def test_a_signal_stops_it_once_it_has_finished(folder: Path, number: signal.Sig
         assert server.wait(30) == 0
         assert server.stderr is not None
         assert server.stderr.read().splitlines()[-1] == "stopped: what was taken is finished"
+
+
+def test_a_server_that_drains_says_so_and_goes_on(folder: Path, tmp_path: Path) -> None:
+    service = service_of([], [f"law={folder / 'law'}"], [], sessions=str(tmp_path / "states.db"))
+    with serving(service, drain=600) as server:
+        assert server.ask("GET", "/ready").status == 200
+        server.stop()
+        deadline = time.monotonic() + 60
+        while server.ask("GET", "/ready").status == 200 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert server.ask("GET", "/ready").json == {"ready": False}
+        body = {"texts": ["It shall apply from 1 January 1996."]}
+        assert server.ask("POST", "/v1/memories/law/search", body).status == 200
 
 
 def status_of(port: int, key: str) -> int:

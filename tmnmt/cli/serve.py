@@ -98,7 +98,15 @@ def _run(read_config: Callable[[], ServerConfig]) -> None:
 
         service.tenants = tenant_table(config)
         reloader = Reloader(service, config, read_config)
-        run(service, [socket], announce, certificate, private_key, reloader)
+        run(
+            service,
+            [socket],
+            announce,
+            certificate,
+            private_key,
+            reloader,
+            drain=options.drain,
+        )
     log.info("stopped: what was taken is finished")
 
 

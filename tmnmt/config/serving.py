@@ -114,6 +114,15 @@ class ListeningOptions(Options):
             metavar="ORIGIN",
         ),
     ] = ()
+    drain: Annotated[
+        int,
+        whole(0, 3600),
+        Fixed(),
+        Help(
+            "Seconds for which it goes on when it is told to stop, while /ready says no, so that a "
+            "proxy sends it nothing more."
+        ),
+    ] = 0
     log: Annotated[
         Literal["text", "json"],
         Fixed(),

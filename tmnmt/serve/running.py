@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ipaddress
 import logging
@@ -10,6 +11,7 @@ import socket
 import ssl
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -37,6 +39,7 @@ _WAITING = 512  # connections that the system keeps until they are taken
 # Seconds after which a thread of Python lets another one run. The decoder gives Python up and takes
 # it again at every operation: at 5 ms, which is usual, each search made it wait so long each time.
 SWITCH = 0.0005
+_LOOK = 0.1  # seconds between looks whether it shall end at once
 
 log = logging.getLogger("tmnmt.serve")
 
@@ -124,15 +127,19 @@ def check_certificate(certificate: Path, private_key: Path) -> None:
 
 
 class Server(uvicorn.Server):
-    """Stops at SIGTERM or Ctrl-C: it takes no more connections, answers those that it has, and
-    ends. A second one ends it at once."""
+    """Stops at SIGTERM or Ctrl-C: it says that it is not ready and goes on for a while, takes no
+    more connections, answers those that it has, and ends. A second Ctrl-C ends it at once."""
 
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+    def __init__(self, config: uvicorn.Config, service: Service, drain: float = 0.0) -> None:
+        """drain: the seconds for which it goes on."""
         super().__init__(config)
-        self._service = service
+        self._service, self._drain = service, drain
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._service.close()  # or who watches a job would hold it up
+        end = time.monotonic() + self._drain
+        while time.monotonic() < end and not self.force_exit:
+            await asyncio.sleep(_LOOK)
         await super().shutdown(sockets)
 
     @contextlib.contextmanager
@@ -172,8 +179,10 @@ def server_of(
     certificate: Path | None = None,
     private_key: Path | None = None,
     dialects: Sequence[Dialect] | None = None,
+    drain: float = 0.0,
 ) -> Server:
-    """A server that is not started yet. `dialects`: as `application` has them."""
+    """A server that is not started yet. `dialects`: as `application` has them. `drain`: the seconds
+    for which it goes on when it is told to stop."""
     config = uvicorn.Config(
         application(service, dialects),
         lifespan="off",
@@ -186,7 +195,7 @@ def server_of(
         ssl_keyfile=private_key,
         timeout_graceful_shutdown=int(service.limits.seconds) + 5,
     )
-    return Server(config, service)
+    return Server(config, service, drain)
 
 
 def run(
@@ -197,10 +206,11 @@ def run(
     private_key: Path | None = None,
     reloader: Reloader | None = None,
     dialects: Sequence[Dialect] | None = None,
+    drain: float = 0.0,
 ) -> None:
     """Serves until it is told to stop. `announce`: called when it is ready. `reloader`: what SIGHUP
-    has read again. `dialects`: as `application` has them."""
-    server = server_of(service, certificate, private_key, dialects)
+    has read again. `dialects`: as `application` has them. `drain`: as `server_of` has it."""
+    server = server_of(service, certificate, private_key, dialects, drain)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     sys.setswitchinterval(SWITCH)
     if service.models and any(model.translates for model in service.models):
