@@ -18,6 +18,7 @@ import random
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,8 +85,9 @@ def work(port: int, desk: str, person: Person, draw: random.Random) -> None:
         person.request = None
 
 
-def check(port: int, desk: str, people: list[Person], folder: Path, writes: bool) -> None:
-    """Ends the program where something is lost, or the three places do not agree."""
+def check(port: int, desk: str, people: Sequence[Person]) -> list[str]:
+    """The translations that the session of a document has. Ends the program where something is
+    lost, or the session and the document do not agree."""
     about = ask(port, "GET", desk)
     records = {r["number"]: r for r in ask(port, "GET", f"{desk}/segments")["segments"]}
     for person in people:
@@ -102,17 +104,23 @@ def check(port: int, desk: str, people: list[Person], folder: Path, writes: bool
             elif person.known.get(number, (None, None)) != now:
                 raise SystemExit(f"lost: {number} is {now}, was {person.known.get(number)}")
     session = f"/v1/sessions/{about['session']['id']}"
-    pairs = sorted(pair["tgt"] for pair in ask(port, "GET", f"{session}/confirmed")["pairs"])
+    pairs: list[str] = sorted(
+        pair["tgt"] for pair in ask(port, "GET", f"{session}/confirmed")["pairs"]
+    )
     confirmed = [r["confirmed"] for r in records.values() if r["confirmed"] is not None]
     if pairs != sorted(confirmed):
         raise SystemExit(f"the session has {len(pairs)} pairs, the document {len(confirmed)}")
-    if writes:
-        from tmnmt.index import MemoryIndex
+    return pairs
 
-        with MemoryIndex.open(folder / "own") as index:
-            stored = sorted(segment.tgt for segment in index.segments())
-        if stored != sorted(set(pairs)):
-            raise SystemExit(f"the memory has {len(stored)} pairs of {len(set(pairs))}")
+
+def check_memory(folder: Path, pairs: Sequence[str]) -> None:
+    """Ends the program where the memory has other translations."""
+    from tmnmt.index import MemoryIndex
+
+    with MemoryIndex.open(folder / "own") as index:
+        stored = sorted(segment.tgt for segment in index.segments())
+    if stored != sorted(set(pairs)):
+        raise SystemExit(f"the memory has {len(stored)} pairs of {len(set(pairs))}")
 
 
 def begun(port: int, lines: list[str], write_to: str) -> str:
@@ -148,7 +156,9 @@ def main() -> None:
             ports, threads = [server.port for server in servers], list[threading.Thread]()
             try:
                 if desk:
-                    check(ports[0], desk, people, folder, writes)
+                    pairs = check(ports[0], desk, people)
+                    if writes:
+                        check_memory(folder, pairs)
                 else:
                     desk = begun(ports[0], lines, "own" if writes else "")
                 for number, person in enumerate(people):

@@ -24,6 +24,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -78,25 +79,43 @@ class Client:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        if self._streams is not None and time.monotonic() - self._used > KEPT:
+        """The status and the answer. Raises OSError or EOFError where the connection is lost."""
+        try:
+            return await self._ask(method, path, body)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Ends the connection."""
+        if self._streams is not None:
             self._streams[1].close()
+            with suppress(OSError):
+                await self._streams[1].wait_closed()
             self._streams = None
+
+    async def _ask(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+        if self._streams is not None and time.monotonic() - self._used > KEPT:
+            await self.close()
         if self._streams is None:
             self._streams = await asyncio.open_connection("127.0.0.1", self._port)
         reader, writer = self._streams
         content = json.dumps(body).encode() if body is not None else b""
         head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(content)}\r\n"
         writer.write(f"{head}Content-Type: application/json\r\n\r\n".encode() + content)
-        status, length, close = int((await reader.readline()).split()[1]), 0, False
+        if not (first := await reader.readline()):
+            raise EOFError("the server has closed the connection")
+        status, length, close = int(first.split()[1]), 0, False
         while (line := await reader.readline()).strip():
             name, _, value = line.decode().lower().partition(":")
             length = int(value) if name == "content-length" else length
             close |= name == "connection" and value.strip() == "close"
+        if not line:
+            raise EOFError("the server has closed the connection")
         found = await reader.readexactly(length)
         self._used = time.monotonic()
         if close:
-            writer.close()
-            self._streams = None
+            await self.close()
         return status, json.loads(found) if found.startswith(b"{") else found.decode()
 
 

