@@ -1,8 +1,10 @@
 """Runs a program as on a system that is not POSIX: `python other_system.py -c CODE` or `-m MODULE`.
 
 What Windows does not have is taken away before tmnmt is imported: modules such as fcntl, functions
-and flags of os, and signals. A lock of bytes, as its module msvcrt has it, is put in. Other
-packages are imported before that: theirs are those of this system."""
+and flags of os, and signals. What it refuses is refused: fsync of a file that is open for reading
+alone, and deleting and renaming files that this process has open or mapped. A lock of bytes, as its
+module msvcrt has it, is put in. Other packages are imported before that: theirs are those of this
+system."""
 
 from __future__ import annotations
 
@@ -17,6 +19,7 @@ import sys
 import types
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 MODULES = ("fcntl", "resource", "pwd", "grp", "termios", "tty", "syslog")
@@ -24,7 +27,7 @@ OF_OS = (
     *("O_NOFOLLOW", "O_DIRECTORY", "O_CLOEXEC", "O_NONBLOCK", "O_NOATIME"),
     *("pread", "pwrite", "preadv", "pwritev", "fchmod", "fchown", "chown", "fork", "forkpty"),
     *("getuid", "geteuid", "getgid", "sched_getaffinity", "posix_fadvise", "killpg", "setsid"),
-    *("sync", "mkfifo", "getloadavg", "sendfile", "statvfs", "fchdir", "uname"),
+    *("posix_fallocate", "sync", "mkfifo", "getloadavg", "sendfile", "statvfs", "fchdir", "uname"),
 )
 SIGNALS = ("SIGHUP", "SIGKILL", "SIGPIPE", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGCHLD", "SIGCONT")
 PACKAGES = (
@@ -60,8 +63,27 @@ def _locking() -> types.ModuleType:
     return module
 
 
+def _in_use(*paths: Any) -> str | None:
+    """The first of these files, or of the files in these folders, that this process has open or
+    mapped."""
+    maps = [line.split(maxsplit=5)[5:] for line in Path("/proc/self/maps").read_text().splitlines()]
+    used = {name for names in maps for name in names}
+    for handle in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            used.add(str(handle.readlink()))
+    for path in map(os.path.realpath, paths):
+        for name in used:
+            if name == path or name.startswith(f"{path}{os.sep}"):
+                return name
+    return None
+
+
 def take_away() -> None:
-    """From here on none of that is there."""
+    """From here on none of that is there, no file is put on disk that was opened for reading
+    alone, and none is deleted or renamed that is open."""
+    import fcntl
+
+    flags, read_flags = fcntl.fcntl, fcntl.F_GETFL
     for name in (*PACKAGES, *os.environ.get(VARIABLE, "").split()):
         with suppress(ImportError):
             importlib.import_module(name)
@@ -77,7 +99,27 @@ def take_away() -> None:
     def sockets_alone(read: Any, write: Any, other: Any, timeout: float | None = None) -> Any:
         raise OSError(errno.ENOTSOCK, "not a socket")
 
+    sync = os.fsync
+
+    def sync_written(handle: Any) -> None:
+        if flags(handle, read_flags) & os.O_ACCMODE == os.O_RDONLY:
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        sync(handle)
+
+    def of_unused(change: Any) -> Any:
+        def refusing(path: Any, *others: Any, **options: Any) -> Any:
+            if not options.get("dir_fd") and (used := _in_use(path, *others)):
+                raise PermissionError(errno.EACCES, "in use by this process", used)
+            return change(path, *others, **options)
+
+        return refusing
+
     select.select = sockets_alone
+    for name in ("unlink", "remove", "rename", "replace"):
+        setattr(os, name, of_unused(getattr(os, name)))
+    os.fsync = sync_written
+    system: Any = importlib.import_module("tmnmt.system")
+    system.IS_WINDOWS = True
 
 
 def main() -> None:

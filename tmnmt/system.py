@@ -27,9 +27,12 @@ _ALWAYS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os,
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # a flag for `open_file`: not even for who writes to a pipe
 _FOLDER = getattr(os, "O_DIRECTORY", 0)
+_BLOCK = 1 << 20  # bytes of a file that are read and written at a time
 _LOCKED_BYTE = 1 << 30  # of a file that is locked on Windows
 # what a folder answers that its file system, or its mode, cannot put on disk
 _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES)
+# what a byte answers on Windows that another program has locked; under Wine nothing is said of why
+_HELD = (errno.EACCES, getattr(errno, "EDEADLOCK", errno.EDEADLK), 0)
 # signals that end a program, by name, as far as the system has them
 ENDING_SIGNALS = {
     name: getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -73,6 +76,23 @@ def write_at(handle: int, content: bytes | memoryview, offset: int) -> int:
         return os.pwrite(handle, content, offset)
     os.lseek(handle, offset, os.SEEK_SET)
     return os.write(handle, content)
+
+
+def reserve(handle: int, size: int) -> None:
+    """Takes the room on disk that a file needs, whose content stays. Without that, writing to a
+    mapped file ends the process where the disk is full.
+
+    handle: the file, open for reading and writing.
+    size: its size in bytes.
+
+    Raises OSError where there is no room."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(handle, 0, size)
+        return
+    for offset in range(0, size, _BLOCK):
+        content = read_at(handle, min(_BLOCK, size - offset), offset)
+        if write_at(handle, content, offset) < len(content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def flush(handle: int) -> None:
@@ -169,7 +189,7 @@ def _take_byte(handle: int, waits: bool) -> bool:
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
             return True
         except OSError as error:
-            if error.errno not in (errno.EACCES, errno.EDEADLOCK):
+            if error.errno not in _HELD:
                 raise
         if not waits:
             return False

@@ -81,13 +81,12 @@ def _replacing(path: Path, keep_unfinished: bool) -> Iterator[BinaryIO]:
     with _errors_named(path):
         new = new_beside(target)
     try:
-        with _errors_named(path), os.fdopen(new.handle, "wb") as raw:
-            with _packed(raw, path.name) as packed:
+        with _errors_named(path):
+            with os.fdopen(new.handle, "wb") as raw, _packed(raw, path.name) as packed:
                 try:
                     yield packed
                 finally:
                     is_begun = packed.tell() > 0
-            raw.flush()
             put_in_place(new, target)
         if keep_unfinished:
             partial_of(path).unlink(missing_ok=True)

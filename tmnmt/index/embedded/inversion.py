@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 from array import array
 from collections.abc import Iterable, Sequence
@@ -20,6 +19,7 @@ from tmnmt.index.embedded.positions import POSITION_START, POSITIONS, TARGET, or
 from tmnmt.index.embedded.postings import DOCUMENTS, IDS, SKELETONS, VOCABULARY
 from tmnmt.index.skeleton import sorted_hashes
 from tmnmt.segments import Segment
+from tmnmt.system import reserve
 
 if TYPE_CHECKING:
     from tmnmt.index.kernels.inversion import Int32, Int64
@@ -113,6 +113,7 @@ class Inversion:
         group_ids, lengths, group_tokens = write_groups(laid_out, tokens, _numpy(self._lengths))
         self._file.close()
         write_positions(folder, TARGET, group_tokens, len(words))
+        del group_tokens  # Windows deletes no file that is mapped
         laid_out.unlink()
         arrays = self._of_groups(group_ids, lengths, by_rank) | {VOCABULARY: _text(words)}
         for name, values in arrays.items():
@@ -235,10 +236,8 @@ def _new(path: Path, kind: type[np.generic], shape: tuple[int, ...]) -> NDArray[
         np.save(path, np.empty(shape, kind))
         return np.empty(shape, kind)
     array = np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=shape)
-    with path.open(
-        "r+b"
-    ) as file:  # where the disk is full this fails; writing to the map would end the process
-        os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+    with path.open("r+b") as file:
+        reserve(file.fileno(), path.stat().st_size)
     return np.asarray(array)
 
 

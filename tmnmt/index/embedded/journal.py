@@ -33,10 +33,13 @@ from tmnmt.codes.stored import codes_of, listed
 from tmnmt.errors import DataError, MemoryIndexError
 from tmnmt.index.embedded.small_json import is_count, is_text, pairs_of, parsed
 from tmnmt.segments import Segment
-from tmnmt.system import NO_WAIT, flush, open_file, write_at
+from tmnmt.system import NO_WAIT, flush, flush_file, open_file, write_at
 
 JOURNAL_FILE = "changes.log"
 _HEADER_BYTES = 27  # three numbers of eight digits, each with a separator
+# of a file system or a file that nobody, or not this process, can write to: nothing waits to be put
+# on disk, or whoever wrote it does that
+_CANNOT_WRITE = (errno.EROFS, errno.EINVAL, errno.EACCES)
 _FIELDS = 10  # of a segment without codes; with them it has two more
 SECTOR = 512  # bytes that a disk writes as a whole, or a multiple of them
 
@@ -75,7 +78,7 @@ class Journal:
             with os.fdopen(self._open(os.O_RDONLY), "rb") as file:
                 if size != self._synced:
                     # its writer may not have done it yet, or was killed before
-                    _sync(file.fileno())
+                    self._sync()
                 file.seek(self.offset)
                 content = file.read(size - self.offset)
         except FileNotFoundError:
@@ -156,6 +159,14 @@ class Journal:
             os.close(handle)
             raise
         return handle
+
+    def _sync(self) -> None:
+        """Puts what others wrote on disk, where this process may."""
+        try:
+            flush_file(self.path)
+        except OSError as error:
+            if error.errno not in _CANNOT_WRITE:
+                raise
 
     def _check_kind(self, mode: int) -> None:
         if not stat.S_ISREG(mode):
@@ -267,17 +278,6 @@ def _change(line: bytes) -> Change:
     place, times = (document, position, number, origin), (created, changed)
     side_codes = [codes_of(record, plain) for record, plain in zip(codes, (src, tgt), strict=False)]
     return number, Segment(src, tgt, *place, *times, user, pairs_of(properties), *side_codes)
-
-
-def _sync(handle: int) -> None:
-    try:
-        flush(handle)
-    except OSError as error:
-        if error.errno not in (
-            errno.EROFS,
-            errno.EINVAL,
-        ):  # nothing can be written there, so nothing waits to be
-            raise
 
 
 def _write(handle: int, content: bytes, offset: int) -> None:

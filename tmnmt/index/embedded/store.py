@@ -17,7 +17,7 @@ from tmnmt.errors import DataError, MemoryIndexError, short_repr
 from tmnmt.index.embedded.rows import NewRows, Rows, record
 from tmnmt.index.filter import NO_FILTER, Filter
 from tmnmt.segments import Segment
-from tmnmt.system import flush
+from tmnmt.system import flush_file
 
 DATABASE, ROWS, START = STORE_FILES = "segments.db", "segments.rows", "segments.start"
 _SCHEMA = """CREATE TABLE segments (
@@ -86,8 +86,7 @@ class NewStore:
         try:
             self._rows.seal()
             self._db.close()
-            with self._path.open("rb") as file:
-                flush(file.fileno())
+            flush_file(self._path)
         except (sqlite3.Error, OSError) as error:
             raise self._unwritten(error) from error
 
