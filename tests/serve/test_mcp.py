@@ -78,6 +78,9 @@ def test_tools_translate_search_and_learn(served: Server) -> None:
         learned = await done(session, "translate_in_session", session=begun["id"], **texts)
         assert learned["translations"][0]["text"] == pair["tgt"]
         documents = {r.name: r.uri for r in (await session.list_resources()).resources}
+        templates = (await session.list_resource_templates()).resource_templates
+        (of_session,) = (template.uri_template for template in templates)
+        assert of_session.format(session=begun["id"]) == documents["A letter"]
         read = await session.read_resource(documents["A letter"])
         assert pair["tgt"] in read.contents[0].model_dump()["text"]
         await done(session, "undo", session=begun["id"])

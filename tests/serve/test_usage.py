@@ -48,15 +48,23 @@ def test_requests_count_in_any_minute(tmp_path: Path, monkeypatch: pytest.Monkey
     limited = Usage(storage.usage, lambda _: TenantLimits(tenant_requests=2))
     now = [1000.0]
     monkeypatch.setattr("tmnmt.serve.usage.time.monotonic", lambda: now[0])
-    assert limited.take_request("a")["X-RateLimit-Remaining"] == "1"
+
+    def told(tenant: str) -> dict[str, str]:
+        limited.take_request(tenant, headers)
+        return headers
+
+    headers = dict[str, str]()
+    assert told("a")["X-RateLimit-Remaining"] == "1"
     now[0] += 20
-    assert limited.take_request("a")["X-RateLimit-Remaining"] == "0"
+    assert told("a")["X-RateLimit-Remaining"] == "0"
+    headers.clear()
     with pytest.raises(Refused, match="2 requests a minute") as refused:
-        limited.take_request("a")
+        told("a")
     assert refused.value.retry_after == 40
-    assert limited.take_request("b")["X-RateLimit-Limit"] == "2"
+    assert (headers["X-RateLimit-Remaining"], headers["X-RateLimit-Reset"]) == ("0", "40")
+    assert told("b")["X-RateLimit-Limit"] == "2"
     now[0] += 40
-    limited.take_request("a")
+    told("a")
     storage.close()
 
 

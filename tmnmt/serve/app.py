@@ -218,7 +218,7 @@ class _Endpoint:
         call.caller = service.caller(key)
         context.key = call.caller.name
         call.caller.check(route.role)
-        context.headers = service.usage.take_request(call.caller.tenant)
+        service.usage.take_request(call.caller.tenant, context.headers)
         lease.assign(call.caller.tenant)
         if not is_inside:
             await self._read_body(request, call, lease)

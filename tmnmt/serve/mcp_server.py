@@ -81,6 +81,17 @@ def mcp_server(service: Service) -> Server[Any]:
             ]
         )
 
+    async def list_resource_templates(
+        context: ServerRequestContext[Any, Any], parameters: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        template = types.ResourceTemplate(
+            name="session",
+            uri_template=SESSIONS + "{session}",
+            description="A document: the pairs that are confirmed in it.",
+            mime_type="application/json",
+        )
+        return types.ListResourceTemplatesResult(resource_templates=[template])
+
     async def read_resource(
         context: ServerRequestContext[Any, Any], parameters: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
@@ -104,6 +115,7 @@ def mcp_server(service: Service) -> Server[Any]:
         on_list_tools=list_tools,
         on_call_tool=call,
         on_list_resources=list_resources,
+        on_list_resource_templates=list_resource_templates,
         on_read_resource=read_resource,
     )
 
@@ -145,7 +157,7 @@ class McpEndpoint:
         if service.keys is None:
             service.site.check_local(request.headers)
         tenant = service.caller(head_of(request).key).tenant
-        service.usage.take_request(tenant)
+        service.usage.take_request(tenant, {})
         lease.assign(tenant)
         return await read_body(request, service.limits.body, bodies.SECONDS, lease)
 

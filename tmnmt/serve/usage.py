@@ -54,31 +54,32 @@ class Usage:
         self._requests = defaultdict[str, deque[float]](deque)  # when they came, by tenant
         self._lock = threading.Lock()
 
-    def take_request(self, tenant: str) -> dict[str, str]:
-        """Counts a request, and returns the headers that tell how many more may come.
+    def take_request(self, tenant: str, headers: dict[str, str]) -> None:
+        """Counts a request.
 
         tenant: the tenant that sends it.
+        headers: those of the answer; it gets those that tell how many more requests may come.
 
         Raises Refused where it has sent as many in the last minute as it may."""
         limit = self._limits(tenant).tenant_requests
         if limit is None:
-            return {}
+            return
         now = time.monotonic()
         with self._lock:
             requests = self._requests[tenant]
             while requests and requests[0] <= now - MINUTE:
                 requests.popleft()
             seconds = ceil(requests[0] + MINUTE - now) if requests else int(MINUTE)
+            remaining = max(0, limit - len(requests) - 1)
+            headers |= {
+                "X-RateLimit-Limit": str(limit),
+                "X-RateLimit-Remaining": str(remaining),
+                "X-RateLimit-Reset": str(seconds),
+            }
             if len(requests) >= limit:
                 why = "this tenant may send {limit} requests a minute"
                 raise Refused(429, "quota", why, seconds, values={"limit": limit})
             requests.append(now)
-            remaining = limit - len(requests)
-        return {
-            "X-RateLimit-Limit": str(limit),
-            "X-RateLimit-Remaining": str(remaining),
-            "X-RateLimit-Reset": str(seconds),
-        }
 
     def take(self, tenant: str, kind: Kind, amount: int) -> None:
         """Counts what a tenant has. What is refused is not counted.
