@@ -621,6 +621,24 @@ def test_no_file_is_given_before_all_of_it_was_checked(
     assert {issue["segment"] for issue in reply.json["issues"]} == {1, 2}
 
 
+def test_a_project_says_whether_its_files_may_have_issues(server: Server) -> None:
+    numbers = 'msgid "Close 30"\nmsgstr "Fermer"\n'
+    po = f'msgid ""\nmsgstr ""\n"Language: fr\\n"\n\n{numbers}'
+    one, other, elsewhere = (opened(server, po, project=p) for p in ("Acts", "Acts", "Laws"))
+    changed = other.about()["changed"]
+    assert one.ask("GET", "/file").status == 200
+    assert one.do("PATCH", body={"strict": True})["strict"]
+    for desk in (one, other, opened(server, po, project="Acts")):  # also one that comes later
+        assert desk.about()["strict"]
+        assert desk.ask("GET", "/file").json["error"]["code"] == "issues"
+        assert desk.ask("GET", "/file?issues=allow").status == 200
+    assert other.about()["changed"] == changed  # nobody worked in it
+    assert not elsewhere.about()["strict"] and elsewhere.ask("GET", "/file").status == 200
+    assert elsewhere.do("PATCH", body={"project": "Acts"})["strict"]
+    other.do("PATCH", body={"strict": False})
+    assert not one.about()["strict"] and elsewhere.ask("GET", "/file").status == 200
+
+
 XLIFF = (
     '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" '
     'source-language="en" target-language="fr" datatype="plaintext"><body>{}</body></file></xliff>'

@@ -602,6 +602,7 @@ class DeskDocument(TypedDict):
     words: WordCounts
     states: Annotated[dict[str, int], "How many segments are in each state."]
     issues: Annotated[int, "What checks found and nobody has ignored."]
+    strict: Annotated[bool, "Whether there is no file while checks find something in it."]
     changed: str
     created: str
     by: str

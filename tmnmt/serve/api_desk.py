@@ -208,8 +208,8 @@ FILE = (
     Field(
         "issues",
         "text",
-        "refuse: no file while checks find something in it that nobody has ignored.",
-        default="allow",
+        "refuse: no file while checks find something in it that nobody has ignored; not given, "
+        "as the document has it.",
         choices=("allow", "refuse"),
     ),
     Field(
@@ -225,6 +225,12 @@ FILE = (
 RENAME = (
     Field("name", "text", "What it is called."),
     Field("project", "text", "A name that documents share."),
+    Field(
+        "strict",
+        "flag",
+        "Whether there is no file while checks find something in it; holds for all documents of "
+        "the project.",
+    ),
 )
 
 
@@ -257,6 +263,7 @@ async def begin(service: Service, call: ApiRequest) -> Any:
         terms_domain=fields["terms_domain"],
     )
     id, name = secrets.token_urlsafe(16), clean_name(fields["name"])
+    project = clean_name(fields["project"])
     setup = replace(setup, name=name, began=time.time(), document=id)
     languages = model.translator.src_lang, model.translator.tgt_lang
     options = fields["sentences"], fields["format"]
@@ -271,7 +278,8 @@ async def begin(service: Service, call: ApiRequest) -> Any:
             segments = [*preparation.prepare(first), *remaining]
             head = {
                 **{"name": name, "original": fields["name"][:MOST_NAME]},
-                **{"project": clean_name(fields["project"]), "kind": file.kind},
+                **{"project": project, "kind": file.kind},
+                **{"strict": service.documents.is_strict(project, caller)},
                 **{"sentences": file.sentences, "running": upload.running},
                 **{"format": upload.format, "languages": languages, "fill": fields["fill"]},
                 "unprepared": TOGETHER + 1 if preparation.has_work(remaining) else None,
@@ -330,7 +338,8 @@ def _summary(document: StoredDocument) -> dict[str, Any]:
         **{name: head[name] for name in names},
         **{"source": head["session"]["source"], "target": head["session"]["target"]},
         **{"version": document.version, "words": words, "states": states},
-        **{"issues": counts.get("issues", 0), "changed": head["changed"]},
+        **{"issues": counts.get("issues", 0), "strict": head.get("strict", False)},
+        **{"changed": head["changed"]},
         **{"created": head["created"], "by": head["by"]},
     }
 
@@ -372,14 +381,23 @@ async def _session(service: Service, call: ApiRequest, document: StoredDocument)
 
 
 async def rename(service: Service, call: ApiRequest) -> Any:
-    """Changes the name of a document, or its project."""
+    """Changes the name of a document, its project, or whether its file may have what checks find.
+    The last is that of all documents of its project; one that comes into a project takes it from
+    there."""
     fields = _read(call.body, RENAME)
-    changes = {name: clean_name(value) for name, value in fields.items() if value is not None}
+    names = {name: fields[name] for name in ("name", "project") if fields[name] is not None}
+    changes: dict[str, Any] = {name: clean_name(value) for name, value in names.items()}
     id = (await _document(service, call)).id
 
     def renamed() -> StoredDocument:
-        service.documents.change(id, call.caller, (), lambda _: (), **changes)
-        return service.documents.get(id, call.caller)
+        documents, caller, strict = service.documents, call.caller, fields["strict"]
+        if changes.get("project") and strict is None:
+            changes["strict"] = documents.is_strict(changes["project"], caller)
+        if changes:
+            documents.change(id, caller, (), lambda _: (), **changes)
+        if strict is not None:
+            documents.make_strict(id, caller, strict)
+        return documents.get(id, caller)
 
     return _summary(await service.write(renamed))
 
@@ -723,12 +741,15 @@ async def file(service: Service, call: ApiRequest) -> Any:
     document = await _settled(service, call)
 
     caller, open_session = call.caller, await _session(service, call, document)
+    is_strict = fields["issues"] == "refuse" or (
+        fields["issues"] is None and document.head.get("strict", False)
+    )
 
     def filled() -> bytes:
-        if fields["issues"] == "refuse" and document.head["unprepared"] is not None:
+        if is_strict and document.head["unprepared"] is not None:
             _prepare_again(service, caller, open_session, document.id)
         records = [*service.documents.segments(document).values()]
-        if fields["issues"] == "refuse":
+        if is_strict:
             _check_issues(records, fields["drafts"])
         targets = [_target(segment, fields["drafts"]) for segment in records]
         keys = [key_of(s.document, s.id, s.context, s.source) for s in records]

@@ -144,6 +144,22 @@ class Documents:
                     return segments | changed
         raise Refused(503, "busy", "others are changing this document; try again", 1)
 
+    def is_strict(self, project: str, caller: Caller) -> bool:
+        """Whether no file of a project's documents may have what checks find."""
+        return any(d.head.get("strict", False) for d in self._of_project(project, caller))
+
+    def make_strict(self, id: str, caller: Caller, is_strict: bool) -> None:
+        """Says whether the file of a document may have what checks find, or those of all documents
+        of its project. Nobody is said to have changed them. Raises Refused as `get` does."""
+        document = self.get(id, caller)
+        for one in (document, *self._of_project(document.head["project"], caller)):
+            if one.head.get("strict", False) != is_strict:
+                author = {name: one.head[name] for name in ("changed", "by")}
+                self.change(one.id, caller, (), lambda _: (), strict=is_strict, **author)
+
+    def _of_project(self, project: str, caller: Caller) -> list[StoredDocument]:
+        return [d for d in self.visible(caller) if project and d.head["project"] == project]
+
     def history(self, document: StoredDocument, number: int) -> list[Mapping[str, Any]]:
         """What is noted of a segment, the newest first."""
         entries = self._storage.history(document.tenant, document.id, number, SLOTS)
@@ -186,7 +202,7 @@ class _Change:
         self._segments, self._author, self._now = segments, person(caller), iso_now()
         changed = {"changed": self._now, "by": self._author}
         self.document = replace(
-            document, version=document.version + 1, head={**document.head, **head, **changed}
+            document, version=document.version + 1, head={**document.head, **changed, **head}
         )
         self.records: dict[int, Mapping[str, Any]] = {}
         self.history: dict[tuple[int, int], Mapping[str, Any]] = {}
