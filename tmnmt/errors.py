@@ -10,13 +10,26 @@ TmnmtError
 └── ServerError    the search server is away, refuses, or failed           exit code 1
 """
 
+import re
+from collections.abc import Mapping
+
 LONGEST_SHOWN = 100  # characters of a value in a message
+_PLACE = re.compile(r"\{(\w+)\}")
 
 
 class TmnmtError(Exception):
-    """What is wrong, where (file, line, key), and what is allowed, in one line."""
+    """What is wrong, where (file, line, key), and what is allowed, in one line.
+
+    A message with values names their places, as in "{file}: the file is empty". So a page can say
+    it in another language: it is the key of its translation (`serve/static/phrases.fr.json`)."""
 
     exit_code = 1
+
+    def __init__(self, message: object = "", /, **values: str | int) -> None:
+        """message: what a person reads, with the places of values.
+        values: what stands in those places."""
+        self.template, self.values = str(message), values
+        super().__init__(filled(self.template, values))
 
 
 class UsageError(TmnmtError):
@@ -47,6 +60,19 @@ class LockedError(TmnmtError):
 
 class ServerError(TmnmtError):
     """A search server cannot be reached, refuses, or failed."""
+
+
+def filled(template: str, values: Mapping[str, str | int]) -> str:
+    """A message in English.
+
+    template: the message with the places of values.
+    values: what stands there."""
+
+    def value(place: re.Match[str]) -> str:
+        found = values.get(place[1], place[0])
+        return found if isinstance(found, str) else f"{found:,}"
+
+    return _PLACE.sub(value, template)
 
 
 def short_repr(value: object) -> str:

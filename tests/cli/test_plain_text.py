@@ -60,8 +60,8 @@ def test_a_format_that_nobody_knows_is_refused_too(
     memory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], way: str
 ) -> None:
     for name, why in (
-        ("a.xyz", ".xyz, a format that is not read"),
-        ("a.rst~", ".rst~, a format that is not read"),
+        ("a.xyz", "a format that is not read"),
+        ("a.rst~", "a format that is not read"),
         ("b.SUB", "other subtitles: Subtitle Edit saves them as .srt"),
         ("c.tmx", "TMX by its name, and it does not begin so"),
     ):

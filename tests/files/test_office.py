@@ -264,7 +264,7 @@ def test_what_is_no_xml_may_have_what_looks_like_a_document_type(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As settings of printers have it."""
-    monkeypatch.setattr("tmnmt.files.okapi_file.okapi.check", lambda: None)
+    monkeypatch.setattr("tmnmt.files.okapi_file.okapi.check", lambda _: None)
     write_docx(tmp_path / "a.docx")
     kind = b'<Default Extension="bin" ContentType="application/vnd.ms-printerSettings"/></Types>'
     more = {"word/printerSettings1.bin": b"<!DOCTYPE plist>"}
@@ -312,7 +312,7 @@ def test_without_the_jars_or_java_one_line_says_what_is_missing(
     assert said.startswith(f"tmnmt: error: {path}: it needs Java and the jars of Okapi")
     assert len(said.splitlines()) == 1 and "docs/files-office.md" in said
     monkeypatch.setenv("TMNMT_OKAPI", str(tmp_path))
-    with pytest.raises(UsageError, match="the jars of Okapi are not there"):
+    with pytest.raises(UsageError, match="the jars of Okapi are not in"):
         open_translatable(path)
     (tmp_path / "Office.class").touch()
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -194,13 +194,21 @@ def with_confirmed(
 def agree_on_languages(file: TranslatableFile, src_lang: str, tgt_lang: str) -> None:
     """A file that says no languages takes these. Raises UsageError where it says other ones,
     whatever their region."""
-    for side, language, is_read in (
-        ("source", file.src_lang, src_lang),
-        ("target", file.tgt_lang, tgt_lang),
-    ):
-        if language and _without_region(language) != _without_region(is_read):
-            raise UsageError(f"its {side} language is {language}, where {is_read} is wanted")
+    if not _agree(file.src_lang, src_lang):
+        raise UsageError(
+            "its source language is {language}, where {wanted} is wanted",
+            **{"language": file.src_lang, "wanted": src_lang},
+        )
+    if not _agree(file.tgt_lang, tgt_lang):
+        raise UsageError(
+            "its target language is {language}, where {wanted} is wanted",
+            **{"language": file.tgt_lang, "wanted": tgt_lang},
+        )
     file.src_lang, file.tgt_lang = file.src_lang or src_lang, file.tgt_lang or tgt_lang
+
+
+def _agree(language: str, wanted: str) -> bool:
+    return not language or _without_region(language) == _without_region(wanted)
 
 
 def _without_region(code: str) -> str:

@@ -61,13 +61,17 @@ def check_archive(path: Path) -> None:
         with path.open("rb") as file:
             if file.read(4) == _OLD:
                 raise FormatError(
-                    f"{path}: encrypted, or of Office before 2007; save it as .docx, .xlsx or "
-                    ".pptx without a password"
+                    "{file}: encrypted, or of Office before 2007; save it as .docx, .xlsx or "
+                    ".pptx without a password",
+                    file=str(path),
                 )
         with zipfile.ZipFile(path) as archive:
             _check(archive, path)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-        raise FormatError(f"{path}: no file of Office, or a damaged one: {error}") from error
+        raise FormatError(
+            "{file}: no file of Office, or a damaged one: {reason}",
+            **{"file": str(path), "reason": str(error)},
+        ) from error
     except OSError as error:
         raise FormatError(f"{path}: cannot be read: {error.strerror or error}") from error
 
@@ -109,7 +113,7 @@ def _check(archive: zipfile.ZipFile, path: Path) -> None:
     if not any(kind in contents for kind in _TYPES):
         raise FormatError(f"{path}: no file of Word, Excel or PowerPoint")
     if _MACROS.search(contents) or any(_MACROS.search(name.encode()) for name in names):
-        raise FormatError(f"{path}: it has macros; save it without them first")
+        raise FormatError("{file}: it has macros; save it without them first", file=str(path))
     is_xml = _xml_parts(contents, path)
     for name in filter(is_xml, declared):
         raise _with_type(path, name)

@@ -17,33 +17,49 @@ FOLDER = "TMNMT_OKAPI"
 CLASS = "Office"
 HEAP = "1g"
 LONGEST = 1800  # seconds that one file may take
-HELP = "see docs/files-office.md"
 
 
-def jars() -> Path:
-    """The folder of the jars. UsageError where there is none, or no Java."""
+def jars(path: Path) -> Path:
+    """The folder of the jars. UsageError where there is none.
+
+    path: the file that needs them."""
     folder = os.environ.get(FOLDER, "")
     if not folder:
-        raise UsageError(f"it needs Java and the jars of Okapi, and {FOLDER} names none; {HELP}")
+        raise UsageError(
+            "{file}: it needs Java and the jars of Okapi, and {variable} names none; see "
+            "docs/files-office.md",
+            **{"file": str(path), "variable": FOLDER},
+        )
     if not (Path(folder) / f"{CLASS}.class").is_file():
-        raise UsageError(f"{FOLDER}={folder}: the jars of Okapi are not there; {HELP}")
+        raise UsageError(
+            "{file}: the jars of Okapi are not in {folder}, which {variable} names; see "
+            "docs/files-office.md",
+            **{"file": str(path), "folder": folder, "variable": FOLDER},
+        )
     return Path(folder)
 
 
-def java() -> str:
-    """The program: of $JAVA_HOME, else the one on the path. UsageError where there is none."""
+def java(path: Path) -> str:
+    """The program: of $JAVA_HOME, else the one on the path. UsageError where there is none.
+
+    path: the file that needs it."""
     home = os.environ.get("JAVA_HOME")
     program = shutil.which("java", path=f"{home}/bin") if home else None
     program = program or shutil.which("java")
     if program is None:
-        raise UsageError(f"it needs a Java, and none is installed; {HELP}")
+        raise UsageError(
+            "{file}: it needs a Java, and none is installed; see docs/files-office.md",
+            file=str(path),
+        )
     return program
 
 
-def check() -> None:
-    """Raises UsageError where Okapi cannot be run."""
-    jars()
-    java()
+def check(path: Path) -> None:
+    """Raises UsageError where Okapi cannot be run.
+
+    path: the file that needs it."""
+    jars(path)
+    java(path)
 
 
 def run(action: Literal["extract", "merge"], path: Path, *arguments: str, temporary: Path) -> None:
@@ -55,10 +71,10 @@ def run(action: Literal["extract", "merge"], path: Path, *arguments: str, tempor
     temporary: the folder of Okapi's temporary files.
 
     Raises FormatError with Okapi's reason where that fails."""
-    folder = jars()
+    folder = jars(path)
     options = [f"-Xmx{HEAP}", "-Djava.awt.headless=true", f"-Djava.io.tmpdir={temporary}"]
     place = f"{folder}{os.pathsep}{folder / '*'}"
-    command = [java(), *options, "-cp", place, CLASS, action, str(path.absolute()), *arguments]
+    command = [java(path), *options, "-cp", place, CLASS, action, str(path.absolute()), *arguments]
     try:
         process = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=LONGEST

@@ -33,10 +33,7 @@ class OkapiFile(TranslatableFile):
         self._path = path
         self.src_lang = self.tgt_lang = ""
         self._check(path)
-        try:
-            okapi.check()
-        except UsageError as error:
-            raise UsageError(f"{path}: {error}") from error
+        okapi.check(path)
 
     @staticmethod
     @abstractmethod

@@ -95,7 +95,7 @@ class PoFile(WholeFile[_Slot]):
     def _entries(self) -> list[Entry]:
         entries_ = list(entries(self.text, self.wrong))
         if not entries_:
-            raise FormatError(f"{self.path}: a PO file without a message: no msgid")
+            raise FormatError("{file}: a PO file without a message: no msgid", file=str(self.path))
         return entries_
 
     @cached_property

@@ -76,7 +76,9 @@ class SubtitleFile(CueFile[_Cue]):
             raise self.wrong(0, "does not begin with WEBVTT")
         times = list(_TIMES.finditer(text))
         if not times:
-            raise FormatError(f"{self.path}: no subtitles: no line has times, 00:00:01,000 --> ...")
+            raise FormatError(
+                "{file}: no subtitles: no line has times, 00:00:01,000 --> ...", file=str(self.path)
+            )
         cues = list[_Cue]()
         for match, next_match in zip_longest(times, times[1:]):
             begin = match.end()

@@ -285,7 +285,7 @@ class _Reader:
         self._ranks = PairRanks(file.src_lang, file.tgt_lang)
         self._prefixes: frozenset[bytes] = frozenset()
         self._languages = set[str]()
-        self._tus, self._units = 0, 0
+        self._units = 0
         self._problems = list[tuple[int, str]]()  # lines, and what is wrong there
         self._is_complete = False
         self._undeclared = dict[str, int]()  # prefixes, and the lines where they stand first
@@ -297,7 +297,6 @@ class _Reader:
             content = Decodable(stream, self._path, encoding.name)
             for element in elements(content, (b"header", b"tu"), (b"tmx", b"/tmx")):
                 if element.name == b"tu":
-                    self._tus += 1
                     if (tu := self._tu(element)) is not None:
                         self._units += 1
                         yield tu
@@ -315,8 +314,9 @@ class _Reader:
             raise FormatError(f"{self._path}, line {line}: no unit can be read: {why}")
         if not self._units:
             raise FormatError(
-                f"{self._path}: none of its {quantity(self._tus, 'unit')} has {self._ranks.src}; "
-                f"languages in the file: {listed(self._languages)}"
+                "{file}: no unit has {language}; languages in the file: {languages}",
+                **{"file": str(self._path), "language": self._ranks.src},
+                languages=listed(self._languages),
             )
 
     def tell(self) -> None:

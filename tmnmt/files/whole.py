@@ -186,7 +186,10 @@ class WholeFile(TranslatableFile, Generic[Slot]):
 
         offset: the place, in characters.
         problem: what is wrong, in words."""
-        return FormatError(f"{self.path}, line {self.line(offset)}: {problem}")
+        line = str(self.line(offset))
+        return FormatError(
+            "{file}, line {line}: {problem}", file=str(self.path), line=line, problem=problem
+        )
 
 
 def decoded(data: bytes, encoding: str, path: Path) -> str:
@@ -198,7 +201,7 @@ def decoded(data: bytes, encoding: str, path: Path) -> str:
 
     Raises FormatError where there is no such text."""
     if not data:
-        raise FormatError(f"{path}: the file is empty")
+        raise FormatError("{file}: the file is empty", file=str(path))
     if not charset(encoding):
         raise FormatError(f"{path}: {encoding!r} is no character set that is known")
     try:
@@ -206,7 +209,8 @@ def decoded(data: bytes, encoding: str, path: Path) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise FormatError(
-            f"{path}, line {line}: bytes that are not {encoding.upper()}, as the file should be"
+            "{file}, line {line}: bytes that are not {encoding}, as the file should be",
+            **{"file": str(path), "line": str(line), "encoding": encoding.upper()},
         ) from error
     if text.encode(encoding) != data:
         raise FormatError(

@@ -189,7 +189,9 @@ class Xliff(TranslatableFile):
     # --- what they share
 
     def _error(self, line: int, problem: str) -> FormatError:
-        return FormatError(f"{self._path}, line {line}: {problem}")
+        return FormatError(
+            "{file}, line {line}: {problem}", file=str(self._path), line=str(line), problem=problem
+        )
 
     def _check_version(self, start: Start) -> None:
         version = start.attributes.get("version") or _version_of_namespace(start.data)

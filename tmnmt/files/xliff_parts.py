@@ -291,7 +291,10 @@ class _Cutter:
         except expat.ExpatError as error:
             offset = self._parser.ErrorByteIndex - self._offset
             why = _why_broken(self._data[offset : offset + 4]) or expat.ErrorString(error.code)
-            raise FormatError(f"{self._path}, line {error.lineno}: broken XML: {why}") from error
+            raise FormatError(
+                "{file}, line {line}: broken XML: {reason}",
+                **{"file": str(self._path), "line": str(error.lineno), "reason": why},
+            ) from error
 
     def _error(self, problem: str) -> FormatError:
         return FormatError(f"{self._path}, line {self._parser.CurrentLineNumber}: {problem}")

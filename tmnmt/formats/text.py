@@ -35,8 +35,8 @@ _CONTROL_BYTES = [bytes([code]) for code in (*range(9), *range(14, 27), *range(2
 _READS_MEMORIES = "`tmnmt translate --memory` and `tmnmt build-index` read it"
 _EXTRACTS_TEXT = "a CAT tool (OmegaT, Okapi Rainbow) extracts its segments"
 _SAVES_AS_TEXT = "an office program, or `pandoc -t plain --wrap=none`, saves it as plain text"
-# What other files begin with, and what would read them.
-_DOCUMENTS = {
+# What files begin with that are no text, and what would read them.
+PACKED_KINDS = {
     b"PK\x03\x04": f"an archive, as .docx, .xlsx, .odt and .zip are: {_SAVES_AS_TEXT}",
     b"\xd0\xcf\x11\xe0": f"an office document, as .doc and .xls are: {_SAVES_AS_TEXT}",
     b"{\\rtf": f"RTF: {_SAVES_AS_TEXT}",
@@ -44,6 +44,7 @@ _DOCUMENTS = {
     b"\x1f\x8b": "packed: `gzip -dc` unpacks it",
     b"\xfd7zXZ\x00": "packed: `xz -dc` unpacks it",
 }
+UNREAD = "a format that is not read"
 _FROM_FILE = "`tmnmt translate` fills such a file, given by its name and not packed"
 _AS_PO = "which `tmnmt translate` fills"
 _BY_PO4A = f"`po4a` makes PO of it, {_AS_PO}"
@@ -75,7 +76,6 @@ _BY_SUFFIX = {suffix: kind for kind, names in _SUFFIXES_OF.items() for suffix in
 }
 _SUFFIX = re.compile(r"\.\w[\w+~#-]{0,31}\Z")
 _UNFINISHED = ".partial"  # the end of what an interrupted run leaves: NAME.partial is as NAME is
-ALLOWED = "one segment a line, UTF-8"
 Check = Callable[[BufferedReader, str], None]  # of the beginning of a file, and its name
 AS_TEXT = "--format text"  # how somebody says that a file is plain text, whatever it looks like
 # What has text between marks of its own. JSON: an object with a key, or a list of such objects or
@@ -219,9 +219,12 @@ def check_text(stream: BufferedReader, name: str) -> None:
 
     Raises FormatError for packed or binary data."""
     head = stream.peek(4)
-    kind = next((kind for start, kind in _DOCUMENTS.items() if head.startswith(start)), "")
+    kind = next((kind for start, kind in PACKED_KINDS.items() if head.startswith(start)), "")
     if kind := kind or _binary(head[:_LOOKED_AT]):
-        raise FormatError(f"{name}: no plain text, but {kind}; allowed: {ALLOWED}")
+        raise FormatError(
+            "{file}: no plain text, but {kind}; allowed: one segment a line, UTF-8",
+            **{"file": name, "kind": kind},
+        )
 
 
 CHECKS: dict[str | None, Check] = {None: check_plain, "text": check_text}  # by the option --format
@@ -252,14 +255,15 @@ def kind_by_name(name: str) -> str:
     suffix = PurePosixPath(bare_name(name).removesuffix(_UNFINISHED)).suffix.lower()
     if suffix in _PLAIN_SUFFIXES or not _SUFFIX.match(suffix):
         return ""
-    return _BY_SUFFIX.get(suffix) or f"{excerpt(suffix)}, a format that is not read"
+    return _BY_SUFFIX.get(suffix, UNREAD)
 
 
 def _refuse(name: str, kind: str) -> None:
     if kind:
         raise FormatError(
-            f"{name}: no plain text, but {kind}; plain text ({ALLOWED}) is called NAME.txt, has no "
-            f"suffix, or is given with {AS_TEXT}"
+            "{file}: no plain text, but {kind}; plain text (one segment a line, UTF-8) is called "
+            "NAME.txt, has no suffix, or is given with {option}",
+            **{"file": name, "kind": kind, "option": AS_TEXT},
         )
 
 

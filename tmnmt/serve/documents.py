@@ -290,7 +290,11 @@ def _open_document(upload: Upload) -> Iterator[Document]:
         try:
             yield _document(path, data, upload)
         except (FormatError, UsageError) as error:
-            raise wrong(_public_message(str(error), path)) from error
+            values = {
+                name: _public_message(value, path) if isinstance(value, str) else value
+                for name, value in error.values.items()
+            }
+            raise wrong(_public_message(error.template, path), **values) from error
 
 
 def _suffix(upload: Upload) -> str:

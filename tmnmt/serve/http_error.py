@@ -5,10 +5,11 @@ can say it in another language: it is the key of its translation (`static/phrase
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
+
+from tmnmt.errors import filled
 
 
 class Refused(Exception):
@@ -34,22 +35,6 @@ class Refused(Exception):
         super().__init__(self.message)
         self.status, self.code = status, code
         self.retry_after, self.details = retry_after, details
-
-
-def filled(template: str, values: Mapping[str, str | int]) -> str:
-    """A message in English.
-
-    template: the message with the places of values.
-    values: what stands there."""
-
-    def value(place: re.Match[str]) -> str:
-        found = values.get(place[1], place[0])
-        return found if isinstance(found, str) else f"{found:,}"
-
-    return _PLACE.sub(value, template)
-
-
-_PLACE = re.compile(r"\{(\w+)\}")
 
 
 def wrong(message: str, **values: str | int) -> Refused:
