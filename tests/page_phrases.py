@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 
 from places import ROOT
+
+from tmnmt.formats.text import PACKED_KINDS, UNREAD
 
 STATIC = ROOT / "tmnmt" / "serve" / "static"
 SERVE = STATIC.parent
@@ -24,6 +26,9 @@ _REFUSING = {
     "unknown": 0,
     "_too_large": 0,
 }  # which argument is the message
+# errors of the core, whose message has places where it is given values
+_RAISED = {"FormatError": 0, "UsageError": 0}
+_PLACED = re.compile(r'Error\(\s*(?:"[^"\n]*\{|message, )')
 _ATTRIBUTES = ("aria-label", "title", "placeholder")
 _PHRASE = re.compile(r'phrase\("((?:[^"\\]|\\.)*)"')
 _COMMENT = re.compile(r"/\*.*?\*/|(?:^|(?<=\s))//[^\n]*", re.S)
@@ -78,9 +83,22 @@ def of_scripts() -> set[str]:
     return {_unescaped(text) for code in texts for text in _PHRASE.findall(code)}
 
 
+def of_core() -> set[str]:
+    """What a page tells of a file that cannot be read: messages of errors that name the places of
+    their values, and what files are that are no text."""
+    found = {*PACKED_KINDS.values(), UNREAD}
+    for path in (ROOT / "tmnmt").rglob("*.py"):
+        if not path.is_relative_to(SERVE):
+            text = path.read_text(encoding="utf-8")
+            if _PLACED.search(text):
+                tree = ast.parse(text)
+                found |= {m for node in ast.walk(tree) for m in _message(node, tree, _RAISED)}
+    return found
+
+
 def of_server() -> set[str]:
     """What the server answers to requests of its pages that it refuses."""
-    found = set[str]()
+    found = of_core()
     for path in [*SERVE.glob("*.py"), *SERVE.glob("workspace/*.py")]:
         if path.stem not in _FOR_PROGRAMS:
             tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -88,13 +106,15 @@ def of_server() -> set[str]:
     return found
 
 
-def _message(node: ast.AST, tree: ast.Module) -> Iterator[str]:
+def _message(
+    node: ast.AST, tree: ast.Module, raising: Mapping[str, int] = _REFUSING
+) -> Iterator[str]:
     """The messages that a call may have: as they stand, by a choice, or by a name that the function
     gives them."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         return
-    index = _REFUSING.get(node.func.id)
-    if index is None or len(node.args) <= index:
+    index = raising.get(node.func.id)
+    if index is None or len(node.args) <= index or (raising is _RAISED and not node.keywords):
         return
     message = node.args[index]
     values = [message]

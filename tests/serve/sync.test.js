@@ -68,7 +68,7 @@ let tabs = 0;
 function page(server, storage, isBusy = () => false) {
   const open = {about: {id: "d"}, units: server.records.map((record) => segment({...record})), version: server.version};
   const told = [];
-  const hooks = {drawn: () => {}, people: () => {}, state: (what) => told.push(what), refused: (error) => told.push(error.message)};
+  const hooks = {drawn: () => {}, about: () => {}, people: () => {}, state: (what) => told.push(what), refused: (error) => told.push(error.message)};
   const sync = new Sync(open, server, new Kept("d", `tab${tabs++}`, storage), hooks, isBusy);
   const write = (at, text) => {
     happen(open.units[at], "write", {text});

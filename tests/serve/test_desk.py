@@ -494,6 +494,36 @@ def test_a_wrong_tag_is_told_and_nothing_is_lost(desk: Desk) -> None:
     assert desk.text("#count") == "0 of 1"
 
 
+def test_a_server_that_is_away_is_told_once_and_works_again_by_itself(desk: Desk) -> None:
+    desk.paste("All is void.\nIt shall apply.")
+    desk.run("window.there = fetch; fetch = () => Promise.reject(new TypeError('gone'))")
+    desk.press("ArrowDown", "Alt")
+    desk.until("document.querySelector('.active .number').textContent === '2'")
+    desk.press("s", "Control")
+    desk.type("Il")
+    desk.until("document.querySelector('.problem')")
+    assert [told[:27] for told in desk.texts(".problem")] == ["The server does not answer."]
+    assert not desk.run("document.querySelector('#offer .word')")
+    desk.run("fetch = there")
+    desk.until("!document.querySelector('.problem') && document.querySelector('#offer .word')")
+    assert desk.field == "Il"
+
+
+def test_a_document_that_was_deleted_says_so_and_leads_to_the_others(desk: Desk) -> None:
+    desk.paste("All is void.")
+    assert desk.server.ask("DELETE", f"/v1/desk/{desk.id}").status == 204
+    desk.type("Nul.")
+    desk.until(
+        "document.querySelector('.problem')?.textContent.includes('no longer on the server')"
+    )
+    desk.press("ArrowUp", "Alt")
+    assert len(desk.texts(".problem")) == 1 and desk.field == "Nul."
+    desk.browser.open(f"{desk.server.url}/d/{desk.id}")
+    desk.until("document.querySelector('.problem')")
+    assert "There is no document at this address" in desk.text(".problem")
+    assert desk.run("document.getElementById('home').checkVisibility()")
+
+
 def test_it_fits_a_telephone_and_every_reader(desk: Desk) -> None:
     script = axe()
     narrow = {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True}

@@ -231,6 +231,7 @@ def test_what_the_checks_find_is_listed_set_aside_and_asked_about(either: DeskPa
     assert desk.texts("#issues-list h3") == ["numbers 1"]
     assert accessible(desk)
     desk.run("document.getElementById('strict').click()")
+    until(lambda: desk.server.get(f"/v1/desk/{desk.id}")["strict"])  # for everybody
     desk.press("ArrowUp", "Alt")
     desk.until_suggested(1)
     desk.press("Enter", "Control")
@@ -242,7 +243,12 @@ def test_what_the_checks_find_is_listed_set_aside_and_asked_about(either: DeskPa
     desk.until(f"document.getElementById('problem').textContent.includes({json.dumps(told)})")
     assert not desk.run("document.getElementById('unready').open")
     desk.run("document.getElementById('strict').click()")  # then nothing stands in the way
-    assert desk.text("#problem") == ""
+    desk.until("document.getElementById('problem').textContent === ''")
+    assert not desk.server.get(f"/v1/desk/{desk.id}")["strict"]
+    # somebody else says so, too
+    assert desk.server.ask("PATCH", f"/v1/desk/{desk.id}", {"strict": True}).status == 200
+    desk.until("document.getElementById('strict').checked")
+    assert desk.server.ask("PATCH", f"/v1/desk/{desk.id}", {"strict": False}).status == 200
     desk.browser.problems.clear()  # Chrome tells every 409
     desk.run("document.querySelector('.issue button:last-child').click()")
     desk.type("as the client wants it")
@@ -285,7 +291,11 @@ def test_states_comments_and_versions_of_a_segment(either: DeskPage) -> None:
     desk.until("document.getElementById('versions').open")
     assert desk.texts("#versions-list .text")[0] == "Rien."
     assert "Nul." in desk.texts("#versions-list .text")[1:]
-    desk.run("[...document.querySelectorAll('#versions-list button')].at(-1).click()")
+    of_text = "(li) => li.querySelector('.text').textContent === 'Nul.'"
+    desk.run(
+        f"[...document.querySelectorAll('#versions-list li')].findLast({of_text})"
+        ".querySelector('button').click()"
+    )
     assert desk.field == "Nul."
 
 

@@ -22,6 +22,9 @@ SEEN = """[...document.querySelectorAll('body *')].flatMap((one) => [
 ]).map((text) => text.replace(/\\s+/g, ' ').trim()).filter(Boolean)"""
 
 
+PROBLEMS = "[...document.querySelectorAll('.problem span')].map((one) => one.textContent)"
+
+
 def table(language: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(
         (STATIC / f"phrases.{language}.json").read_text(encoding="utf-8")
@@ -94,13 +97,24 @@ def test_the_page_is_in_the_language_that_was_chosen(french: Browser, served: Se
         f"fetch('{served.url}/v1/desk/' + location.pathname.split('/').at(-1), "
         "{method: 'DELETE'}).then(() => 0)"
     )
-    french.press("m", "Control")
-    french.type("Est-ce un verbe ?")
-    french.press("Enter")
-    gone = texts["there is no such document"]  # what the server says, in the language of the page
-    french.until(f"document.getElementById('problem').textContent.includes({json.dumps(gone)})")
+    told = "document.getElementById('problem').textContent"
+    french.until(f"{told}.startsWith('Ce document n’est plus sur le serveur')")
     french.open(served.url + "/")
-    french.until("document.getElementById('language').options.length")
+    french.until("document.getElementById('pair').options.length")
+    # what the server refuses, and what is wrong in a file, in the language of the page
+    french.run(
+        "((files) => { for (const [name, text] of [['a.po', ''], ['b.xyz', 'x'], ['c.txt', '\\n']])"
+        " files.items.add(new File([text], name)); document.getElementById('file').files = "
+        "files.files; document.getElementById('go').click(); })(new DataTransfer())"
+    )
+    french.until("document.querySelectorAll('.problem').length === 3")
+    assert set(french.run(PROBLEMS)) == {
+        "a.po\u00a0: le fichier est vide",
+        "b.xyz\u00a0: ce n’est pas du texte brut, mais un format qui n’est pas lu\u202f; un texte "
+        "brut (un segment par ligne, en UTF-8) s’appelle NOM.txt, n’a pas d’extension, ou s’ouvre "
+        "avec la case «\u00a0Lire le fichier comme du texte brut\u00a0»",
+        f"c.txt\u00a0: {texts['there is nothing to translate in the document']}",
+    }
     french.follow(
         "((list) => { list.value = 'en'; list.dispatchEvent(new Event('change')); })"
         "(document.getElementById('language'))"

@@ -81,6 +81,14 @@ def test_what_needs_to_be_read_comes_first_beside_what_was_suggested(
     assert review.texts("[data-number='1'] del") == ["vide"]
     assert review.texts("[data-number='1'] ins") == ["nul"]
     assert "suggestion likely right: 90 %" in review.texts("[data-number='1'] .facts")[0]
+    # tags are chips, and none counts as changed where the suggestion was kept without its tags
+    assert review.texts("[data-number='3'] .head .chip") == ["<g1>", "</g1>"]
+    assert review.texts("[data-number='3'] del") == ["Aucun"]
+    assert review.texts("[data-number='3'] ins") == ["Pas", "de "]
+    assert review.texts("[data-number='3'] .compared .chip") == ["<g1>", "</g1>"]
+    # what was taken as it was suggested has no other version to take
+    offered = "[...document.querySelectorAll('[data-action=take]')]"
+    assert review.run(f"{offered}.map((one) => one.closest('li').dataset.number)") == ["1", "3"]
     assert "numbers" in review.texts("[data-number='2'] .facts .found")[0]
     review.choose("order", "place")
     assert review.texts("#rows .number") == ["1", "2", "3", "4"]

@@ -19,7 +19,7 @@ async function sent(method, path, body, signal) {
     return await fetch(address(path), {method, headers, body: content, signal});
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Error(phrase("The server does not answer. Your text is still here; try again."));
+    throw Object.assign(new Error(phrase("The server does not answer. Your text is still here; try again.")), {isAway: true});
   }
 }
 
@@ -49,7 +49,7 @@ function asked() {
 let asking = null;  // one dialog, however many requests wait for it
 
 /** What the server says, in the language of the page where the table has it. */
-const said = ({message, template = message, values = {}}) => phrase(template, values);
+const said = ({message, template = message, values = {}}) => phrase(template, Object.fromEntries(Object.entries(values).map(([name, value]) => [name, typeof value === "string" ? phrase(value) : value])));
 
 async function answered(method, path, body, signal) {
   for (;;) {

@@ -44,6 +44,8 @@ class Desk {
     this.open = null;
     this.people = [];
     this.sync = null;
+    this._isGone = false;  // whether the document is no longer on the server
+    this._isBehind = false;  // whether something was asked for that the server did not answer
     this.problems = new Problems($("problem"));
     this.editor = new Editor($("target"), $("ghost"), $("room"), () => this._typed(), (text) => this.say(text));
     this._listeners = new Listeners();
@@ -94,8 +96,16 @@ class Desk {
     };
   }
 
+  /** What failed stands under that name; that the server does not answer is told once for all, until it does. */
   failed(name, error) {
-    if (error.name !== "AbortError") this.problems.show(name, error.message);
+    if (error.name === "AbortError" || this._isGone) return;
+    if (error.isAway && this.sync) {
+      this._isBehind = true;
+      this.sync.missed();
+      this._tellState("waiting");  // also where it was dismissed
+    } else {
+      this.problems.show(name, error.message);
+    }
   }
 
   /** Opens a document of the server. about: what is known of it. */
@@ -139,17 +149,41 @@ class Desk {
         this.people = people.filter(({tab}) => tab !== presence.tab);
         this.tell("people", {people: this.people});
       },
+      about: (about) => {
+        this.open.about = about;
+        this.tell("about");
+      },
       state: (what) => this._tellState(what),
-      refused: (error, numbers) => this.problems.show("sync", numbers.length
-        ? phrase("The server does not take what you wrote in segment {number}: {reason}", {number: numbers[0] + 1, reason: error.message})
-        : phrase("The server does not tell any more what others do here: {reason} Your text stays in this browser.", {reason: error.message})),
+      refused: (error, numbers) => this._refused(error, numbers),
     };
+  }
+
+  /** The server does not take what was written in these segments, or where there are none, does not tell what others do. */
+  _refused(error, numbers) {
+    if (this._isGone) return;
+    if (error.status === 404) {
+      this._isGone = true;
+      this.problems.clearAll();
+      this.problems.show("sync", phrase("This document is no longer on the server: somebody has deleted it, or your key does not see it any more. What you wrote stays on this page until you leave it; copy what you need."));
+      return;
+    }
+    const reason = error.message;
+    this.problems.show("sync", numbers.length
+      ? phrase("The server does not take what you wrote in segment {number}: {reason}", {number: numbers[0] + 1, reason})
+      : phrase("The server does not tell any more what others do here: {reason} Your text stays in this browser.", {reason}));
   }
 
   _tellState(what) {
     if (what === "lost") this.problems.show("kept", phrase("This browser keeps nothing of what you write, so that it is lost where the server does not answer: do not close the tab then."));
-    else if (what === "sent") this.problems.clear("sync");
+    else if (what === "sent") this._answers();
     else this.problems.show("sync", phrase("The server does not answer. Nothing is lost: this browser keeps what you write, and sends it as soon as the server answers. Go on."));
+  }
+
+  /** The server answers again. */
+  _answers() {
+    this.problems.clear("sync");
+    if (this._isBehind) this.tell("again");
+    this._isBehind = false;
   }
 
   /** A segment has changed by what the server told. */
@@ -286,11 +320,23 @@ async function inParts(entries, work) {
   return results;
 }
 
+/** What the server knows of a document. Where it cannot be opened, a person can go to the others. */
+async function known(id) {
+  try {
+    return await server.about(id);
+  } catch (error) {
+    $("home").hidden = false;
+    $("home").href = address("");
+    if (error.status !== 404) throw error;
+    throw new Error(phrase("There is no document at this address: somebody has deleted it, or your key does not see it."));
+  }
+}
+
 /** The document of the page's address, or the start page. */
 async function open(desk, failed) {
   document.querySelector("link[rel=icon]").href = address("page/icon.svg");  // whatever the page's address becomes
   const [, id] = /\/d\/([^/]+)$/.exec(location.pathname) ?? [];
-  if (id) return desk.begin(await server.about(decodeURIComponent(id)));
+  if (id) return desk.begin(await known(decodeURIComponent(id)));
   return prepare((about) => {
     history.pushState(null, "", address(`d/${encodeURIComponent(about.id)}`));
     desk.begin(about).catch(failed);

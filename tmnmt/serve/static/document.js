@@ -55,13 +55,13 @@ export const removeComment = (id, number, comment) => remove(path(id, "segments"
 /** The file with what is confirmed, and which segments it does not take: {content, refused: [{segment, reason}], issues}.
     These stay as they were. rule: "refuse" where none is to be had while checks find something; what they find is among the
     issues then, [{segment, name, what}], and there is no content. */
-export async function file(id, rule) {
-  const address = `${path(id, "file")}?issues=${rule}`;
+export async function file(id) {
+  const address = path(id, "file");
   try {
     return {content: await bytes(address), refused: [], issues: []};
   } catch (error) {
     if (error.issues) return {content: null, refused: [], issues: error.issues};
     if (!error.refused) throw error;
-    return {content: await bytes(`${address}&refused=leave`), refused: error.refused, issues: []};
+    return {content: await bytes(`${address}?refused=leave`), refused: error.refused, issues: []};
   }
 }

@@ -3,7 +3,7 @@
 import {bytes} from "./api.js";
 import {file} from "./document.js";
 import {el} from "./elements.js";
-import {isStrict, maySave, tellIssues} from "./issues.js";
+import {maySave, tellIssues} from "./issues.js";
 import {panel} from "./panels.js";
 import {phrase} from "./phrases.js";
 import {sentence} from "./texts.js";
@@ -20,7 +20,7 @@ async function save(desk) {
   await Promise.allSettled(open.sending);
   await desk.sync.flush();
   if (!(await maySave(desk))) return;
-  const {content, refused, issues} = await file(about.id, isStrict() ? "refuse" : "allow");
+  const {content, refused, issues} = await file(about.id);
   tellIssues(desk, issues);
   if (issues.length) return;
   tellRefused(problems, refused);

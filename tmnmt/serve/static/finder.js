@@ -48,7 +48,7 @@ function show(pairs, {session}) {
   $("found").replaceChildren(...pairs.map((pair) => {
     const use = el("button", "", phrase("Insert"));
     use.type = "button";
-    use.setAttribute("aria-label", phrase(phrase("Insert this translation")));
+    use.setAttribute("aria-label", phrase("Insert this translation"));
     const about = el("p", "head", el("span", "quiet", [pair.memory, pair.document, pair.user, pair.changed?.slice(0, 10)].filter(Boolean).join(" · ")), use);
     const src = text("p", session.source, ...(pair.side === "source" ? marked(pair.src, pair.places) : [pair.src]));
     const tgt = text("p", session.target, ...(pair.side === "target" ? marked(pair.tgt, pair.places) : [pair.tgt]));

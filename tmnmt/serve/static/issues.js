@@ -2,8 +2,7 @@
 // reason; and is asked before the file is saved while any is there.
 
 import {CHECKED, checkLine, foundOf} from "./checks.js";
-import {choice} from "./choices.js";
-import {changeSegment} from "./document.js";
+import {change, changeSegment} from "./document.js";
 import {el} from "./elements.js";
 import {panel} from "./panels.js";
 import {phrase} from "./phrases.js";
@@ -37,13 +36,31 @@ class Issues {
     desk.on("opened", () => {
       $("issues-open").hidden = false;
       this._draw();
+      this._drawRule();
     });
     desk.on("unit", () => { this._timer ||= setTimeout(() => this._draw(), PAUSE); });
     desk.action({id: "issues-open", work: () => this._toggle()});
     desk.action({keys: ["ctrl shift e"], work: () => this._enter()});
-    choice("strict", false, () => desk.problems.clear("strict"));
+    desk.on("about", () => this._drawRule());
+    $("strict").addEventListener("change", desk.trying("strict", () => this._setRule($("strict").checked)));
     $("issues-close").addEventListener("click", () => this._toggle());
     $("issues").addEventListener("keydown", (event) => this._press(event));
+  }
+
+  /** Whether no file is saved while the checks find something: all who work on the document or its project share that. */
+  async _setRule(strict) {
+    const {open} = this._desk;
+    try {
+      open.about = await change(open.about.id, {strict});
+    } finally {
+      this._drawRule();
+    }
+  }
+
+  _drawRule() {
+    const {strict, project} = this._desk.open.about;
+    $("strict").checked = strict;
+    $("strict-of").textContent = project ? phrase("for everybody, in all documents of {project}", {project}) : phrase("for everybody who works on this document");
   }
 
   /** Goes to the list; where a person is there already, it is closed. */
@@ -135,9 +152,6 @@ class Issues {
   }
 }
 
-/** Whether no file is to be saved while the checks find something. */
-export const isStrict = () => $("strict").checked;
-
 const showIssues = () => {
   if ($("issues").hidden) $("issues-open").click();
   else $("issues").scrollIntoView();
@@ -157,7 +171,7 @@ export function tellIssues(desk, issues) {
     the server says so. */
 export function maySave(desk) {
   const {count} = collected(desk.open.units), dialog = $("unready");
-  if (!count || isStrict()) return Promise.resolve(true);
+  if (!count || desk.open.about.strict) return Promise.resolve(true);
   $("unready-count").textContent = phrase("The checks have found {count} things that nobody has set aside.", {count});
   dialog.returnValue = "";
   dialog.showModal();

@@ -130,9 +130,9 @@ export class SegmentList {
     const unit = this._units[at], state = stateOf(unit), marks = this._marks.get(at) ?? {};
     const told = [
       ["!", phrase("the checks found something"), issuesOf(unit).length > 0],
-      ["≠", "a repetition has another text", Boolean(marks.differs)],
+      ["≠", phrase("a repetition has another text"), Boolean(marks.differs)],
       ["⇄", phrase("somebody else has written, too"), unit.others.length > 0],
-      ["”", "with a comment", unit.comments.length > 0],
+      ["”", phrase("with a comment"), unit.comments.length > 0],
     ].filter(([, , isSo]) => isSo);
     row.dataset.state = state;
     row.toggleAttribute("data-checks", issuesOf(unit).length > 0);
@@ -141,7 +141,7 @@ export class SegmentList {
     const people = marks.people ? [phrase("{people} at work here", {people: marks.people})] : [];
     const [number] = row.children;
     number.ariaLabel = [phrase("Segment {number}", {number: at + 1}), STATES[state], ...told.map(([, what]) => what), ...people].join(", ");
-    if ((number.dataset.people ?? "") !== (marks.people ?? "")) number.dataset.people = marks.people ?? "";
+    if ((number.dataset.people ?? "") !== (marks.people ?? "")) number.dataset.people = number.title = marks.people ?? "";
   }
 }
 

@@ -11,7 +11,13 @@ const $ = (id) => document.getElementById(id);
 
 /** Who a record tells of, to a person. */
 const writer = (by) => (by === "" ? phrase("You wrote, before somebody else changed it:") : by === "you" ? phrase("In another tab or browser:") : phrase("{person} has written:", {person: by}));
-const called = (name) => (name === "you" ? phrase("another tab") : name);
+const isTab = ({name}) => name === "you";
+const called = ({name}) => (isTab({name}) ? phrase("another tab") : name);
+/** The names of people, other tabs of this person together. */
+const namesOf = (people) => {
+  const tabs = people.filter(isTab).length, others = people.filter((one) => !isTab(one)).map(called);
+  return [...others, ...(tabs ? [tabs > 1 ? phrase("{count} other tabs", {count: tabs}) : phrase("another tab")] : [])].join(", ");
+};
 
 panel((desk) => {
   const draw = () => {
@@ -24,19 +30,19 @@ panel((desk) => {
   let marked = new Set();
   const mark = (people) => {
     const at = new Map();
-    for (const {name, number} of people) if (number !== null) at.set(number - 1, [...at.get(number - 1) ?? [], called(name)]);
-    for (const place of new Set([...marked, ...at.keys()])) desk.mark(place, "people", at.get(place)?.join(", ") ?? "");
+    for (const one of people) if (one.number !== null) at.set(one.number - 1, [...at.get(one.number - 1) ?? [], one]);
+    for (const place of new Set([...marked, ...at.keys()])) desk.mark(place, "people", namesOf(at.get(place) ?? []));
     marked = new Set(at.keys());
   };
   desk.on("people", ({people}) => {
     mark(people);
-    const elsewhere = people.map(({name, number}) => (number === null ? called(name) : phrase("{person} in segment {number}", {person: called(name), number})));
+    const elsewhere = people.map((one) => (one.number === null ? called(one) : phrase("{person} in segment {number}", {person: called(one), number: one.number})));
     $("people").textContent = people.length ? phrase("Also here: {people}", {people: elsewhere.join(", ")}) : "";
     $("people").hidden = !people.length;
   });
   const tellHere = () => {
     const here = desk.unit ? desk.people.filter(({number}) => number === desk.open.at + 1) : [];
-    $("here").textContent = here.length ? phrase("{people} are at work in this segment, too.", {count: here.length, people: here.map(({name}) => called(name)).join(", ")}) : "";
+    $("here").textContent = here.length ? phrase("Also in this segment: {people}", {people: namesOf(here)}) : "";
     $("here").hidden = !here.length;
   };
   desk.on("at", tellHere);

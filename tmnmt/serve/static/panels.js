@@ -13,7 +13,8 @@
 //     word {word}          a word of the suggestion is pointed at; null where none is any more
 //     sending {at}         a request to confirm it is on its way
 //     confirmed {at}, refused {at}  what came of that
-//     again {}             the segment at work is to be suggested anew: terms have changed
+//     again {}             the segment at work is to be suggested anew: terms have changed, or the server answers again
+//     about {}             what is known of the document has changed
 //     people {people}      who else has the document open: [{name, number}]
 //     field {}             something has changed on which buttons beside the field depend
 

@@ -20,6 +20,10 @@ export class Problems {
     this._box.append(line);
   }
 
+  clearAll() {
+    for (const name of [...this._lines.keys()]) this.clear(name);
+  }
+
   clear(name) {
     this._lines.get(name)?.remove();
     this._lines.delete(name);

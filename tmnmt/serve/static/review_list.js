@@ -3,7 +3,9 @@
 
 import {get, patch, post} from "./api.js";
 import {checkLine} from "./checks.js";
+import {chipsOf} from "./chips.js";
 import {el, text} from "./elements.js";
+import {drawnTags} from "./marks.js";
 import {percent, phrase} from "./phrases.js";
 import {formerOf, openIssues, presentOf, rowsOf, wanted} from "./reading.js";
 import {diff, marked, plain, shown, tagProblem, tagsOf} from "./texts.js";
@@ -16,10 +18,15 @@ const STATES = {
 };
 const CONFIRMED = ["translated", "reviewed", "approved"];
 
-/** What one text has that the other has not, marked: `kind` is "out" for the first of them and "in" for the second. */
-function side(before, after, kind) {
+/** What one text has that the other has not, marked: `kind` is "out" for the first of them and "in" for the second. The tags
+    of the segment are chips, and marked where words are changed beside them: a suggestion is kept without its tags. */
+function side(before, after, kind, chips) {
   const parts = diff(before, after).filter((part) => part.kind === "same" || part.kind === kind);
-  return parts.map((part) => (part.kind === "same" ? part.text : el(kind === "out" ? "del" : "ins", "", part.text)));
+  return parts.flatMap((part) => {
+    const isMarked = part.kind !== "same" && chips.words(chips.signs(part.text)).trim();
+    const made = drawnTags(part.text, chips);
+    return isMarked ? [el(kind === "out" ? "del" : "ins", "", ...made)] : made;
+  });
 }
 
 export class ReviewList {
@@ -88,23 +95,27 @@ export class ReviewList {
   }
 
   _fill(item, row) {
-    const {segment} = row, {source, target} = this._about, present = shown(presentOf(segment));
+    const {segment} = row, {source, target} = this._about, present = shown(presentOf(segment)), chips = chipsOf(segment);
     const [beside, name] = this._beside(item, row);
+    const isOffered = beside !== null && beside !== (this._isBare ? plain(presentOf(segment)) : present);
     item.dataset.state = segment.state;
     item.setAttribute("aria-label", phrase("Segment {number}, {state}", {number: String(segment.number), state: STATES[segment.state]}));
     const versions = el("div", "compared",
-      el("div", "", el("p", "label", name), text("p", target, ...(beside === null ? [] : side(beside, present, "out")))),
-      el("div", "", el("p", "label", phrase("now")), text("p", target, ...(beside === null ? [present] : side(beside, present, "in")))));
-    const head = el("p", "head", el("span", "number", String(segment.number)), text("span", source, shown(segment.source)));
+      el("div", "", el("p", "label", name), text("p", target, ...(beside === null ? [] : side(beside, present, "out", chips)))),
+      el("div", "", el("p", "label", phrase("now")), text("p", target, ...(beside === null ? drawnTags(present, chips) : side(beside, present, "in", chips)))));
+    const head = el("p", "head", el("span", "number", String(segment.number)), text("span", source, ...drawnTags(shown(segment.source), chips)));
     const form = item.querySelector("form"), hasFocus = item.contains(document.activeElement) && !form?.contains(document.activeElement);
     for (const child of [...item.children]) if (child !== form) child.remove();  // what somebody writes there stays
-    item.prepend(head, versions, this._facts(segment), this._actions(segment, beside));
+    item.prepend(head, versions, this._facts(segment), this._actions(segment, isOffered));
     if (hasFocus) item.focus();
   }
 
+  /** Whether the other version is without its tags. */
+  get _isBare() { return $("compare").value === "suggested"; }
+
   /** The other version as it is shown, null where there is none, and what it is. */
   _beside(item, row) {
-    if ($("compare").value === "suggested") return [row.suggested ?? null, row.suggested === null ? phrase("nothing was suggested") : phrase("suggested")];
+    if (this._isBare) return [row.suggested ?? null, row.suggested === null ? phrase("nothing was suggested") : phrase("suggested")];
     if (row.history === undefined) this._ask(item, row);
     const former = row.history ? formerOf(row.segment, row.history) : null;
     return [former === null ? null : shown(former), row.history && former === null ? phrase("no former version") : phrase("before")];
@@ -124,7 +135,7 @@ export class ReviewList {
     return el("p", "quiet facts", el("span", "state", facts.filter(Boolean).join(" · ")), ...found);
   }
 
-  _actions(segment, beside) {
+  _actions(segment, isOffered) {
     const button = (name, label, key, isPressed) => {
       const made = el("button", "", label, " ", el("kbd", "", key));
       made.type = "button";
@@ -137,7 +148,7 @@ export class ReviewList {
     return el("p", "actions",
       ...(isConfirmed ? [button("reviewed", phrase("Reviewed"), "R", segment.state === "reviewed"), button("approved", phrase("Approved"), "A", segment.state === "approved")] : []),
       ...(segment.state === "locked" ? [] : [button("change", phrase("Change"), "C")]),
-      ...(segment.state === "locked" || beside === null ? [] : [button("take", phrase("Take the other"), "O")]));
+      ...(isOffered && segment.state !== "locked" ? [button("take", phrase("Take the other"), "O")] : []));
   }
 
   _row(item) { return this._rows.find(({segment}) => segment.number === Number(item.dataset.number)); }
@@ -197,8 +208,7 @@ export class ReviewList {
   /** The other version takes the place of the present one; where that has tags, a person puts them in. */
   async _take(item, row) {
     const [beside] = this._beside(item, row);
-    const isBare = $("compare").value === "suggested" && tagsOf(row.segment.source).length > 0;
-    if (isBare) this._edit(item, row, beside);
+    if (this._isBare && tagsOf(row.segment.source).length) this._edit(item, row, beside);
     else await this._confirm(item, row, beside, false, row.segment.version);
   }
 

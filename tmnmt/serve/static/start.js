@@ -157,7 +157,8 @@ async function begin(model, opened, failed) {
     try {
       begun.push(await create(await fields(name, content, model)));
     } catch (error) {
-      failed(Object.assign(error, {message: onPage(error.message, files.length ? name : phrase("the text"))}), `begin ${name}`);
+      const told = onPage(error.message, files.length ? name : phrase("the text")), isClear = wanted.length === 1 || told.includes(name);
+      failed(Object.assign(error, {message: isClear ? told : phrase("{file}: {reason}", {file: name, reason: told})}), `begin ${name}`);
     }
   }
   $("going").textContent = "";
@@ -181,7 +182,7 @@ const fields = async (name, content, model) => ({
 /** A reason of the server in the words of the page. */
 function onPage(reason, name) {
   return reason.replace(/\bthe document\b/g, () => name)
-    .replace('is given with "format": "text"', phrase("is opened with the box “Read the file as plain text” ticked"));
+    .replace('"format": "text"', phrase("the box “Read the file as plain text”"));
 }
 
 async function base64(blob) {

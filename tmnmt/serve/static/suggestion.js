@@ -39,7 +39,7 @@ class Suggestion {
     desk.on("typed", ({at}) => this._continue(desk.open.units[at]));
     desk.on("sending", () => this._stop());
     desk.on("refused", ({at}) => { if (at === desk.open.at && !this.offer) suggest(desk.open.units[at]); });
-    desk.on("again", () => { if (desk.unit) this._again(suggest); });
+    desk.on("again", () => { if (desk.unit && !desk.isLocked) this._again(suggest); });
     desk.on("field", () => { $("all").disabled = !this.offer || desk.editor.text === this.offer.text || desk.isLocked; });
     desk.action({id: "all", keys: ["alt Enter"], work: () => this._takeAll()});
     desk.action({keys: ["Tab"], within: desk.editor.field, work: () => desk.editor.takeWords()});

@@ -9,15 +9,17 @@ const MOST = 200;  // drafts of one request
 
 export class Sync {
   /** open: the document, with `about`, `units` and the `version` up to which changes are known. server: the calls
-      (document.js). kept: what the browser keeps (kept.js). hooks: {drawn(at), people(list), state(what), refused(error)}:
-      called when a segment has changed by what came, when others came or went, with "sent", "waiting" or "lost" (nothing can
-      be kept here), and with what the server says to drafts that it does not take. */
+      (document.js). kept: what the browser keeps (kept.js). hooks: {drawn(at), about(document), people(list), state(what),
+      refused(error)}: called when a segment has changed by what came, with what is known of the document by then, when others
+      came or went, with "sent", "waiting" or "lost" (nothing can be kept here), and with what the server says to drafts that it
+      does not take. */
   constructor(open, server, kept, hooks, isBusy = () => false) {
     Object.assign(this, {_open: open, _server: server, _kept: kept, _hooks: hooks, _isBusy: isBusy});
     this._dirty = new Set();
     this._sending = null;
     this._timer = 0;
     this._failures = 0;
+    this._isAway = false;  // whether it was told that the server does not answer
     this._canKeep = true;
     this._stamp = "";  // of the people who are there
     this._end = new AbortController();
@@ -112,6 +114,7 @@ export class Sync {
       const answer = await this._server.writeDrafts(about.id, drafts);
       for (const record of answer.segments) this.take(record, "land");
       for (const record of answer.conflicts) this.take(record, "conflict");
+      this._failures = 0;
       this._arrived();
     } catch (error) {
       for (const at of numbers) happen(units[at], "drop");
@@ -124,14 +127,20 @@ export class Sync {
     for (const at of numbers) this._dirty.add(at);
     const seconds = WAITS[Math.min(this._failures, WAITS.length - 1)];
     this._failures++;
-    this._hooks.state("waiting");
+    this.missed();
     clearTimeout(this._timer);
     this._timer = setTimeout(() => this._send(), 1000 * seconds);
   }
 
+  /** The server did not answer something. */
+  missed() {
+    if (!this._isAway) this._hooks.state("waiting");
+    this._isAway = true;
+  }
+
   _arrived() {
-    if (this._failures) this._hooks.state("sent");
-    this._failures = 0;
+    if (this._isAway) this._hooks.state("sent");
+    this._isAway = false;
   }
 
   /** Listens for changes, as long as the document is open. */
@@ -140,11 +149,20 @@ export class Sync {
     const take = ({segments, people, stamp, ...answer}) => {
       for (const record of segments) this.take(record);
       this._open.version = answer.version;
+      this._hooks.about(answer.about);
       if (stamp !== this._stamp) this._hooks.people(people);
       this._stamp = stamp;
       if (this._failures) this.flush();  // the server is there again
+      else this._arrived();
     };
-    const changes = (since, stamp) => this._server.changes(about.id, since, stamp, signal);
+    const changes = async (since, stamp) => {
+      try {
+        return await this._server.changes(about.id, since, stamp, signal);
+      } catch (error) {
+        if (isPassing(error) && !signal.aborted) this.missed();
+        throw error;
+      }
+    };
     follow(changes, version, take, signal).catch((error) => this._hooks.refused(error, []));
   }
 }
