@@ -384,7 +384,7 @@ def test_a_file_is_plain_text_only_where_a_person_says_so(desk: Desk, tmp_path: 
     desk.begin(path)
     desk.until("document.body.innerText.includes('a.adoc: no plain text, but AsciiDoc')")
     told = desk.text("#problem span")
-    assert told.endswith("opened with the box “Read the file as plain text” ticked")
+    assert told.endswith("is given with the box “Read the file as plain text” ticked")
     assert desk.text("label:has(#plain)").strip().startswith("Read the file as plain text")
     desk.browser.problems.clear()  # Chrome tells every 400
     desk.run("document.getElementById('plain').click()")

@@ -112,7 +112,7 @@ def test_the_page_is_in_the_language_that_was_chosen(french: Browser, served: Se
         "a.po\u00a0: le fichier est vide",
         "b.xyz\u00a0: ce n’est pas du texte brut, mais un format qui n’est pas lu\u202f; un texte "
         "brut (un segment par ligne, en UTF-8) s’appelle NOM.txt, n’a pas d’extension, ou s’ouvre "
-        "avec la case «\u00a0Lire le fichier comme du texte brut\u00a0»",
+        "avec la case «\u00a0Lire le fichier comme du texte brut\u00a0» cochée",
         f"c.txt\u00a0: {texts['there is nothing to translate in the document']}",
     }
     french.follow(

@@ -182,7 +182,7 @@ const fields = async (name, content, model) => ({
 /** A reason of the server in the words of the page. */
 function onPage(reason, name) {
   return reason.replace(/\bthe document\b/g, () => name)
-    .replace('"format": "text"', phrase("the box “Read the file as plain text”"));
+    .replace('"format": "text"', phrase("the box “Read the file as plain text” ticked"));
 }
 
 async function base64(blob) {

@@ -22,7 +22,14 @@ function apply(choices) {
   style.fontSize = choices.size === PRESET.size ? "" : `${choices.size}%`;
 }
 
+/** The style of the page knows how high its header is: its buttons may need two lines. */
+function measureHeader() {
+  const {style} = document.documentElement;
+  new ResizeObserver(([{target}]) => style.setProperty("--header", `${target.offsetHeight}px`)).observe(document.querySelector("header"));
+}
+
 panel((desk) => {
+  measureHeader();
   const form = $("view").querySelector("form"), choices = kept();
   for (const [name, value] of Object.entries(choices)) if (form.elements[name]) form.elements[name].value = value;
   apply(choices);
