@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from stepping import mixed, step
@@ -65,6 +66,42 @@ def test_all_keys_as_neighbours_are_what_all_pairs_are(
     assert_same(alone, by_pairs)
     assert_same(beside, by_pairs)  # the pair that was looked up is not read twice
     assert max(abs(a.score - b.score) for a, b in zip(alone, plain, strict=True)) > 1e-3
+
+
+def test_what_is_near_to_a_draft_is_read_where_nothing_is_similar(
+    model: Path, memory: Path
+) -> None:
+    options: dict[str, Any] = {"mode": "nearest", "fragments": 0, "explain": True, "beam": 2}
+    unlike = options | {"threshold": 1.0, "short_threshold": 1.0}
+    pieces = load_model(model).vocab.pieces
+    alone = translated(model, [memory], **unlike)
+    beside = translated(model, [memory], neighbours=2, **unlike)
+    read = 0
+    for text, translation in zip(alone, beside, strict=True):
+        assert translation.work is not None and text.work is not None
+        assert translation.work.neighbours == 2 * translation.work.lookups > 0 == text.work.lookups
+        assert translation.score != text.score  # nothing else stands in the pool
+        for token in translation.tokens:
+            for source in token.sources:
+                target = translation.matches[source.match].segment.tgt
+                assert pieces(target)[source.position] == token.text
+                read += 1
+    assert read > len(DOCUMENT)
+    similar = options | {"threshold": 0.0, "short_threshold": 0.0}
+    both = (translated(model, [memory], neighbours=count, **similar) for count in (0, 2))
+    for without, looked in zip(*both, strict=True):
+        assert looked.matches and looked.work == without.work  # no draft
+        assert (looked.tgt, looked.score) == (without.tgt, without.score)
+
+
+def test_words_behind_a_neighbour_end_with_its_pair(memory: Path, model: Path) -> None:
+    with MemoryIndex.open(memory) as index:
+        datastore = Datastore.open([index, index], load_model(model).hash)
+        count = datastore.searches[0].files.positions
+        last = int(datastore.searches[0].starts(np.array(1))) - 1  # of the first pair
+        found = datastore.with_following(np.array([last - 1, last - 2, count + 1]), 3)
+        assert found.tolist() == [last - 2, last - 1, last, *range(count + 1, count + 5)]
+        assert not len(datastore.with_following(np.zeros(0, np.int64), 3))
 
 
 def test_few_neighbours_are_the_best_of_all(model: Path, memory: Path) -> None:

@@ -305,8 +305,9 @@ class Neighbours(Options):
         int | None,
         whole(0, 1000),
         Help(
-            "Words of the whole memory, by the keys of tmnmt keys, read at every word; not given, "
-            "16 with --mode knn or --knn-adaptive, else 0."
+            "Words of the whole memory, by the keys of tmnmt keys, read at every word, with --mode "
+            "nearest at those of a draft, where no pair is similar; not given, 16 with --mode knn "
+            "or --knn-adaptive, else 0."
         ),
     ] = None
     knn_weight: Annotated[

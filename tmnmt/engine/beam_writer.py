@@ -96,8 +96,11 @@ class BeamWriter(Writer[BeamDraft]):
 
     @property
     def reads_all_memories(self) -> bool:  # type: ignore[override]
-        """Whether a plug-in reads all memories at every word."""
+        """Whether the keys of all memories are searched."""
         return self.decoder.whole_memory is not None
+
+    def with_neighbours(self, pieces: Sequence[Piece]) -> list[Piece]:
+        return self.decoder.with_neighbours(pieces)
 
     def drafts(
         self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory], explain: bool = False

@@ -23,7 +23,7 @@ from tmnmt.engine.settings import Settings, WholeMemory
 from tmnmt.engine.writer import DocumentMemory
 from tmnmt.filters.contract import Reading
 from tmnmt.index.fuzzy import fuzzy_score
-from tmnmt.keys.pair_keys import padded
+from tmnmt.keys.pair_keys import PairKeys, padded
 from tmnmt.layers.collated import collate
 from tmnmt.layers.combine import LayerInputs, MemoryLayers
 from tmnmt.layers.contract import Collated, MemorySearch
@@ -67,7 +67,7 @@ class Decoder:
     src_lang: the code of the source language.
     shortlist: which words may come; None for all.
     extensions: the features on the way of a sentence.
-    whole_memory: what is read of all memories at every word; None where nothing is.
+    whole_memory: what is read of all memories; None where nothing is.
     doubtful: the log probability per subword below which a piece is read in another way, too, where
     a filter offers one."""
 
@@ -97,8 +97,7 @@ class Decoder:
         scores = [*map(self._scores, pieces)]
         pairs = None
         if self.settings.mode != "off":
-            keys = [[*(piece.retrieved or NO_MATCHES).keys] for piece in pieces]
-            pairs = collate(keys, scores, self.device)
+            pairs = collate([*map(_keys, pieces)], scores, self.device)
         histories = [document.histories for document in documents]
         return Collated(
             pairs=pairs,
@@ -106,6 +105,45 @@ class Decoder:
             reaches=[*map(_reach, pieces, scores)],
             search=self._query(pieces),
         )
+
+    def with_neighbours(self, pieces: Sequence[Piece]) -> list[Piece]:
+        """The pieces, of which those that the memories have nothing like get the positions of all
+        memories that are near to a draft, where these are read: a greedy translation, beside what
+        was found for the piece so far.
+
+        pieces: pieces that were looked up."""
+        results = [*pieces]
+        if self.whole_memory is None or not self.whole_memory.is_drafted:
+            return results
+        rows = [
+            row
+            for row, piece in enumerate(pieces)
+            if piece.is_unlike and (piece.retrieved or NO_MATCHES).neighbours is None
+        ]
+        rows.sort(key=lambda row: len(pieces[row].ids))
+        for start in range(0, len(rows), self.settings.batch):
+            batch = rows[start : start + self.settings.batch]
+            sources = [pieces[row] for row in batch]
+            drafts = self._drafts(sources)
+            with self.tally.timed("search"):
+                found = self.whole_memory.near([piece.text for piece in sources], drafts)
+            for row, piece, near in zip(batch, sources, found, strict=True):
+                retrieved = piece.retrieved or NO_MATCHES
+                results[row] = replace(piece, retrieved=replace(retrieved, neighbours=near))
+        return results
+
+    def _drafts(self, pieces: Sequence[Piece]) -> list[PairKeys]:
+        """The states before every subword of greedy translations."""
+        scores = [*map(self._scores, pieces)]
+        pairs = collate([*map(_keys, pieces)], scores, self.device)
+        collated = Collated(pairs=pairs, reaches=[*map(_reach, pieces, scores)])
+        search = SearchSettings(1, self.settings.length_penalty, keep_states=True)
+        with self.tally.timed("decode"), torch.inference_mode():
+            encoded, longest = self._encoded(pieces)
+            backbone, ready = self._limited(pieces, collated), self._ready(collated)
+            placed = self._in_place(pieces, encoded)
+            found = beam_search(backbone, self.layers, placed, ready, longest, search)
+        return [*map(_states, found)]
 
     def decoded(
         self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory], explain: bool = False
@@ -422,7 +460,7 @@ class Decoder:
 
     def _query(self, pieces: Sequence[Piece]) -> MemorySearch | None:
         """What is asked of the whole memory at every word; None where nothing is."""
-        if self.whole_memory is None or not pieces:
+        if self.whole_memory is None or self.whole_memory.is_drafted or not pieces:
             return None
         pairs = [[(m.segment.src, m.segment.tgt) for m in piece.matches] for piece in pieces]
         return self.whole_memory.query([piece.text for piece in pieces], pairs)
@@ -442,8 +480,24 @@ def _knowledge(documents: Sequence[DocumentMemory], name: str) -> list[Any]:
     return [document.knowledge.get(name) for document in documents]
 
 
+def _keys(piece: Piece) -> list[PairKeys]:
+    """The keys of a piece's pairs, and behind them the positions near to its draft."""
+    retrieved = piece.retrieved or NO_MATCHES
+    near = retrieved.neighbours
+    return [*retrieved.keys, *([near.keys] if near is not None else [])]
+
+
+def _states(draft: Hypothesis) -> PairKeys:
+    """The contexts and states before every subword of a hypothesis that has kept them."""
+    if draft.contexts is None or draft.hiddens is None:
+        raise ValueError("a hypothesis without its states")
+    return PairKeys(draft.contexts, draft.hiddens, torch.tensor(draft.ids))
+
+
 def _reach(piece: Piece, scores: Sequence[float]) -> SentenceReach:
-    """How a piece reads its pairs, of these fuzzy scores, and its session."""
+    """How a piece reads its pairs, of these fuzzy scores, and its session. What is near to its
+    draft is read as far as one more fragment."""
     retrieved = piece.retrieved or NO_MATCHES
     matches = scores[: len(retrieved.matches)]
-    return retrieved.reaches.of_sentence(matches, len(retrieved.fragments))
+    fragments = len(retrieved.fragments) + (retrieved.neighbours is not None)
+    return retrieved.reaches.of_sentence(matches, fragments)

@@ -220,9 +220,7 @@ class Lookup:
         """A piece with pairs that share phrases with it, where the piece is decoded and has no
         matches."""
         count = self.settings.fragments if self.settings.mode == "nearest" else 0
-        retrieved = piece.retrieved or NO_MATCHES
-        is_read = not (retrieved.matches or retrieved.full_match or piece.role == "merged")
-        if not count or not is_read:
+        if not count or not piece.is_unlike:
             return piece
         text = piece.segment.source.query_text(piece.text)
         fragments = self.retriever.fragments(text, count)

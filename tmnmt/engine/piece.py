@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tmnmt.engine.retrieve import Answer
     from tmnmt.engine.source_segment import SourceSegment
     from tmnmt.keys.pair_keys import PairKeys
+    from tmnmt.layers.contract import NearDraft
     from tmnmt.models.base import SurroundingText
     from tmnmt.segments import Match, SearchWork
 
@@ -66,6 +67,8 @@ class Retrieved:
     fragments: pairs that share phrases with the piece, where there are no matches.
     full_match: the match whose target is taken as it stands.
     keys: the keys of the matches and then of the fragments.
+    neighbours: positions of all memories that are near to a draft of the translation; None where
+    they were not looked for.
     reaches: how far positions of its pairs and of its session are read.
     work: what the searches have compared; None where it was not counted."""
 
@@ -73,6 +76,7 @@ class Retrieved:
     fragments: tuple[Match, ...] = ()
     full_match: Match | None = None
     keys: tuple[PairKeys, ...] = field(default=(), compare=False)
+    neighbours: NearDraft | None = field(default=None, compare=False)
     reaches: Reaches = field(default=STANDARD, compare=False)
     work: SearchWork | None = field(default=None, compare=False)
 
@@ -125,6 +129,14 @@ class Piece:
         """All pairs of the memories that are read for it."""
         retrieved = self.retrieved or NO_MATCHES
         return (*retrieved.matches, *retrieved.fragments)
+
+    @property
+    def is_unlike(self) -> bool:
+        """Whether it is decoded, and the memories were asked and have nothing like it."""
+        retrieved = self.retrieved
+        if retrieved is None or self.role == "merged":
+            return False
+        return not (retrieved.matches or retrieved.full_match)
 
     @property
     def has_reading(self) -> bool:

@@ -139,14 +139,15 @@ class Pipeline:
     def retrieve(
         self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory] = ()
     ) -> list[Piece]:
-        """The pieces with what the memories have for them, as `Lookup.with_matches` gives it.
+        """The pieces with what the memories have for them, as `Lookup.with_matches` and
+        `Writer.with_neighbours` give it.
 
         pieces: the pieces.
         documents: the document of every piece, whose confirmed pairs are searched, too; or
         nothing."""
         with self.lock:
             confirmed = [document.confirmed.similar for document in documents]
-            return self.lookup.with_matches(pieces, confirmed)
+            return [*self.writer.with_neighbours(self.lookup.with_matches(pieces, confirmed))]
 
     def translate(
         self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory], explain: bool = False

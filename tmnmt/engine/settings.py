@@ -15,8 +15,9 @@ from tmnmt.registry import Registry
 
 if TYPE_CHECKING:
     from tmnmt.index.base import Index
+    from tmnmt.keys.pair import PairKeys
     from tmnmt.layers.combine import MemoryLayers
-    from tmnmt.layers.contract import MemorySearch
+    from tmnmt.layers.contract import MemorySearch, NearDraft
     from tmnmt.models.folder import Model
     from tmnmt.models.shortlist import Shortlist
 
@@ -229,7 +230,18 @@ def check_remembering(settings: Settings) -> None:
 
 
 class WholeMemory(Protocol):
-    """What plug-in layers read of all memories, at every word."""
+    """What is read of all memories: by plug-in layers at every word, or else, where `is_drafted`,
+    once for a sentence, near to the states of a draft."""
+
+    @property
+    def is_drafted(self) -> bool:
+        """Whether it is asked once, by `near`, and not at every word, by `query`."""
+
+    def near(self, sources: Sequence[str], drafts: Sequence[PairKeys]) -> list[NearDraft]:
+        """The positions near to drafts, for every sentence.
+
+        sources: what is translated.
+        drafts: the states of the draft of each."""
 
     def query(
         self, sources: Sequence[str], pairs: Sequence[Sequence[tuple[str, str]]]

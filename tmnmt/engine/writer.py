@@ -83,7 +83,7 @@ class Writer(ABC, Generic[D]):
     reads_around: whether it reads all other segments of a document, in a second pass.
     continues: whether it goes on from the beginning of a translation that somebody types.
     batches_together: whether as many pieces as possible are to be written together.
-    reads_all_memories: whether it reads all memories at every word, so that they cannot be
+    reads_all_memories: whether it searches the keys of all memories, so that they cannot be
     narrowed to some.
     linked_together: how many segments `link` is given together, where so many wait.
     modes: the modes in which it can read a memory.
@@ -103,6 +103,13 @@ class Writer(ABC, Generic[D]):
     @abstractmethod
     def extensions(self) -> Extensions:
         """The features on the way of a sentence, by name."""
+
+    def with_neighbours(self, pieces: Sequence[Piece]) -> Sequence[Piece]:
+        """The pieces with what the memories have near to a first draft of them, where the writer
+        reads that.
+
+        pieces: pieces that were looked up."""
+        return pieces
 
     @abstractmethod
     def drafts(

@@ -26,7 +26,7 @@ from tmnmt.engine.extension import DecodedPiece, Extension
 from tmnmt.engine.piece import NO_MATCHES, Piece
 from tmnmt.filters.masked_pair import MaskedPair
 from tmnmt.layers.combine import LAYERS
-from tmnmt.layers.contract import Collated, MemorySearch
+from tmnmt.layers.contract import Collated, MemorySearch, NearDraft
 from tmnmt.layers.trace import Trace
 from tmnmt.layers.traced import HeldWords, TracedSource
 from tmnmt.models.folder import Model
@@ -53,12 +53,30 @@ class Neighbouring:
     """The pairs that neighbours were read from. They are numbered behind the matches of the
     sentence, in the order in which they are met."""
 
-    def __init__(self, queries: MemorySearch | None, matches: int) -> None:
-        """queries: what was asked of the whole memory; None where nothing was, and then no
-        neighbour is met.
-        matches: how many matches the sentence has."""
-        self.queries, self.first = queries, matches
+    def __init__(self, queries: MemorySearch | None, sentence: int, piece: Piece) -> None:
+        """queries: what was asked of the whole memory at every word; None where nothing was.
+        sentence: the number of the sentence among those that asked.
+        piece: the sentence. What was found near to its draft was read as one more pair behind its
+        matches."""
+        self.queries, self.sentence, self.first = queries, sentence, len(piece.pairs)
+        self.near: NearDraft | None = (piece.retrieved or NO_MATCHES).neighbours
+        if self.near is not None:
+            self.queries, self.sentence = self.near.search, self.near.sentence
         self.pairs: dict[int, int] = {}  # number in the datastore -> index into Translation.matches
+
+    def place(self, pair: int, position: int) -> tuple[int, int]:
+        """The number of a pair that was read, and the position in it.
+
+        pair: the number of the pair as it was read.
+        position: the position as it was read."""
+        if self.near is None or pair != self.first:
+            return pair, position
+        return self._place(self.near.search, int(self.near.positions[position]))
+
+    def _place(self, queries: MemorySearch, position: int) -> tuple[int, int]:
+        """The same of a position in the whole memory."""
+        pair, place = queries.place(position)
+        return self.pairs.setdefault(pair, self.first + len(self.pairs)), place
 
     def sources(
         self, weights: Tensor, positions: Tensor, smallest: float, word: int | None
@@ -73,20 +91,21 @@ class Neighbouring:
             return []
         sources = list[MemorySource]()
         for index in _read(weights, self.queries.ids(positions), smallest, word, positions >= 0):
-            pair, position = self.queries.place(int(positions[index]))
-            number = self.pairs.setdefault(pair, self.first + len(self.pairs))
-            sources.append(MemorySource(number, position, float(weights[index])))
+            place = self._place(self.queries, int(positions[index]))
+            sources.append(MemorySource(*place, float(weights[index])))
         return sources
 
-    def matches(self, sentence: int) -> tuple[Match, ...]:
-        """The pairs that were met, as matches, in the order of their numbers.
+    @property
+    def matches(self) -> tuple[Match, ...]:
+        """The pairs that were met, as matches, in the order of their numbers."""
+        if self.queries is None:
+            return ()
+        return tuple(self.queries.match(self.sentence, pair) for pair in self.pairs)
 
-        sentence: the number of the sentence in the batch."""
-        return (
-            tuple(self.queries.match(sentence, pair) for pair in self.pairs)
-            if self.queries is not None
-            else ()
-        )
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many times neighbours were looked for, and how many were found."""
+        return self.queries.counts(self.sentence) if self.queries is not None else (0, 0)
 
 
 class TokenProvenance(Extension):
@@ -102,23 +121,23 @@ class TokenProvenance(Extension):
         if decoded is None or not decoded.hypothesis.traces:
             return translation
         piece, row = decoded.piece, decoded.row
-        neighbouring = Neighbouring(decoded.collated.search, len(piece.pairs))
+        neighbouring = Neighbouring(decoded.collated.search, row, piece)
         hypothesis, collated = decoded.hypothesis, decoded.collated
         tokens = tokens_of(hypothesis, self._vocab, collated, row, neighbouring, piece)
         if decoded.reading is not None:
             texts = decoded.reading.undo.restore_tokens([token.text for token in tokens])
             pairs = zip(tokens, texts, strict=True)
             tokens = tuple(replace(token, text=text) for token, text in pairs)
-        matches = (*piece.pairs, *neighbouring.matches(row))
-        return replace(translation, tokens=tokens, matches=matches, work=_work_of(decoded))
+        matches = (*piece.pairs, *neighbouring.matches)
+        work = _work_of(piece, neighbouring)
+        return replace(translation, tokens=tokens, matches=matches, work=work)
 
 
-def _work_of(decoded: DecodedPiece) -> Work:
+def _work_of(piece: Piece, neighbouring: Neighbouring) -> Work:
     """How much every stage has done for a piece."""
-    retrieved, search = decoded.piece.retrieved or NO_MATCHES, decoded.collated.search
+    retrieved = piece.retrieved or NO_MATCHES
     positions = sum(len(keys.ids) for keys in retrieved.keys)
-    counts = search.counts(decoded.row) if search is not None else (0, 0)
-    return Work(retrieved.work, len(retrieved.keys), positions, *counts)
+    return Work(retrieved.work, len(retrieved.keys), positions, *neighbouring.counts)
 
 
 def make_provenance(model: Model, options: TranslationOptions) -> TokenProvenance:
@@ -299,7 +318,8 @@ def _sources(
         pairs, weights = part.pairs, trace.weights[:pair_count]
         for index in _read(weights, pairs.ids[sentence], smallest, word, pairs.mask[sentence]):
             pair, position = int(pairs.pair[sentence, index]), int(pairs.position[sentence, index])
-            sources.append(MemorySource(pair, position, float(weights[index])))
+            place = neighbouring.place(pair, position)
+            sources.append(MemorySource(*place, float(weights[index])))
     sources += neighbouring.sources(trace.weights[pair_count:], positions, smallest, word)
     return tuple(sorted(sources, key=lambda source: -source.weight))
 

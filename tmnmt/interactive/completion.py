@@ -333,7 +333,7 @@ class PieceCompletion:
             hypothesis = Hypothesis(
                 ids, 0.0, 0.0, False, probabilities=probabilities, traces=traces
             )
-            neighbouring = Neighbouring(self._collated.search, len(self.piece.pairs))
+            neighbouring = Neighbouring(self._collated.search, 0, self.piece)
             tokens = tokens_of(
                 hypothesis, pipeline.vocab, self._collated, 0, neighbouring, self.piece
             )

@@ -64,6 +64,20 @@ class MemorySearch(Protocol):
         sentence: the number of the sentence in the batch."""
 
 
+class NearDraft(NamedTuple):
+    """Positions of the whole memory that are near to the states of a sentence's draft.
+
+    keys: their codes and words, as if they were one pair.
+    positions: (T,) int64, where each of them stands in the whole memory.
+    search: what was asked, for all sentences that were asked together.
+    sentence: the number of the sentence among these."""
+
+    keys: PairKeys
+    positions: Tensor
+    search: MemorySearch
+    sentence: int
+
+
 @dataclass(frozen=True)
 class Collated:
     """All that the sentences of a batch read; None where there is nothing of that kind.

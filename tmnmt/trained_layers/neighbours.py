@@ -3,6 +3,8 @@
 
     copy, fusion    the k keys nearest to [c; s] are further positions
                     beside those of the pairs, under one softmax
+    nearest         those nearest to the states of a greedy draft, and the words behind
+                    them, are one more pair, which is found once for a sentence
     knn             the words of the k nearest keys are mixed into the model's
                     probabilities, by a layer of a plug-in
 
@@ -25,13 +27,17 @@ from tmnmt.errors import UsageError
 from tmnmt.index.base import Index
 from tmnmt.index.fuzzy import edit_distance, fuzzy_score
 from tmnmt.keys.layout import Array
+from tmnmt.keys.pair import PairKeys, codes_of, directions_of
 from tmnmt.layers.collated import Pairs
+from tmnmt.layers.contract import NearDraft
 from tmnmt.models.folder import Model
 from tmnmt.registry import Registry
 from tmnmt.segments import Match
 from tmnmt.text import match_tokens
 from tmnmt.trained_layers.datastore import Datastore
-from tmnmt.vocab import BOS
+from tmnmt.vocab import BOS, EOS
+
+FOLLOWING = 4  # words behind a neighbour of a draft that are read with it (chosen on dev)
 
 
 class NeighbourQuery:
@@ -98,6 +104,27 @@ class NeighbourQuery:
             marks=torch.stack([scores, (scores >= 1).to(scores.dtype)], -1),
         )
 
+    def near(self, drafts: Sequence[PairKeys]) -> list[NearDraft]:
+        """The keys nearest to the states of the draft of every sentence, with the words behind
+        them, as one pair without the ends of pairs."""
+        states = [torch.cat([draft.contexts, draft.hiddens], 1) for draft in drafts]
+        _, found = self.datastore.search(torch.cat(states).float().cpu().numpy(), self.k)
+        results = []
+        ends = np.cumsum([*map(len, states)])
+        for sentence, rows in enumerate(np.split(found, ends[:-1])):
+            nearest = rows[rows >= 0]
+            self._counts[sentence] += len(rows), len(nearest)
+            positions = self.datastore.with_following(nearest, FOLLOWING)
+            entries = self.datastore.entries(positions[None])
+            is_word = entries.ids[0] != EOS
+            ids = torch.from_numpy(entries.ids[0, is_word]).to(drafts[sentence].hiddens.device)
+            hiddens = torch.from_numpy(entries.hiddens[0, is_word])
+            codes = codes_of(hiddens, torch.zeros(len(hiddens)))
+            sizes = entries.contexts.shape[-1], entries.hiddens.shape[-1]
+            keys = directions_of(*sizes, ids, codes)
+            results.append(NearDraft(keys, torch.from_numpy(positions[is_word]), self, sentence))
+        return results
+
     @property
     def sentences(self) -> int:
         """N"""
@@ -150,12 +177,18 @@ class NeighbourQuery:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """What is read of the whole memory: `k` neighbours a row. `voting`: how their words are mixed
-    in; None: they are further positions beside the pairs."""
+    """What is read of the whole memory: `k` neighbours of a word. `voting`: how their words are
+    mixed in; None: they are further positions beside the pairs. `is_drafted`: whether they are
+    those of a draft's words, found once."""
 
     datastore: Datastore
     k: int
     voting: object | None
+    is_drafted: bool = False
+
+    def near(self, sources: Sequence[str], drafts: Sequence[PairKeys]) -> list[NearDraft]:
+        """The positions near to the draft of each of the sources."""
+        return NeighbourQuery(self.datastore, self.k, sources, [()] * len(sources)).near(drafts)
 
     def query(
         self, sources: Sequence[str], pairs: Sequence[Sequence[tuple[str, str]]]
@@ -173,7 +206,8 @@ class NeighbourSearch:
         errors of a `VotingMaker`."""
         if settings.neighbours and settings.mode == "off":
             raise UsageError(
-                "neighbours are read in the modes copy, fusion, both and knn; the mode is off"
+                "neighbours are read in the modes nearest, copy, fusion, both and knn; the mode "
+                "is off"
             )
         if settings.mode == "knn" and not settings.neighbours:
             raise UsageError("mode knn needs neighbours, 1 or more")
@@ -195,7 +229,9 @@ class NeighbourSearch:
         datastore = Datastore.open(indexes, model.states_hash, torch.get_num_threads())
         for search in datastore.searches:
             search.files.check_words(search.files.ids, len(model.vocab))
-        return Neighbours(datastore, settings.neighbours, voting_of(settings, model, device))
+        voting = voting_of(settings, model, device)
+        is_drafted = settings.mode == "nearest" and voting is None
+        return Neighbours(datastore, settings.neighbours, voting, is_drafted)
 
 
 class VotingMaker(Protocol):
