@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -76,6 +78,33 @@ def test_what_is_confirmed_at_one_server_is_known_at_the_other(
     assert said(one, path) == said(other, path) == before[0]
     assert other.ask("DELETE", path).status == 204
     assert one.ask("POST", f"{path}/confirm", PAIR).status == 404
+
+
+@pytest.mark.parametrize("write_to", ["", "own"])
+def test_a_request_that_two_servers_have_at_once_confirms_once(
+    two: tuple[Server, Server], write_to: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first was answered on a connection that was lost, and a proxy chose the other server."""
+    path = f"/v1/sessions/{done(two[0], '/v1/sessions', write_to=write_to)['id']}"
+    both, looks = threading.Barrier(2), itertools.count()
+    for server in two:
+        storage = server.service.storage.sessions
+        read = storage.reviews
+
+        def read_both(*asked: Any, read: Any = read) -> Any:
+            found = read(*asked)
+            if next(looks) < 2:
+                both.wait(60)  # neither has confirmed when the other one looks
+            return found
+
+        monkeypatch.setattr(storage, "reviews", read_both)
+    pair = {**PAIR, "request": "1"}
+    with ThreadPoolExecutor(2) as threads:
+        answers = threads.map(lambda server: done(server, f"{path}/confirm", **pair), two)
+        assert len([*answers]) == 2
+    assert [entry["tgt"] for entry in two[0].get(f"{path}/confirmed")["pairs"]] == [PAIR["tgt"]]
+    done(two[0], f"{path}/undo")
+    assert two[1].get(path)["confirmed"] == 0
 
 
 def test_a_session_goes_on_when_the_server_is_started_again(folder: Path, states: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Any, Literal
 
 from tmnmt.segments import ConfirmedPair
@@ -79,6 +80,20 @@ def memory_key(pair: ConfirmedPair) -> str | None:
 
     pair: the pair."""
     return f"{abs(pair.id)} {pair.memory}" if pair.memory and pair.id else None
+
+
+def slot_of(pair: ConfirmedPair, feedback: Feedback) -> str:
+    """The name under which a session holds one pair alone, so that a pair takes the place of that
+    before it: the client's name of a segment, or else that of the request with the texts. So a
+    request that two servers are about at once takes its own place. "" where the pair has neither.
+
+    pair: the pair.
+    feedback: what it came with."""
+    if "segment" in feedback or "request" not in feedback:
+        return str(feedback.get("segment", ""))
+    texts = pair.src, pair.tgt, pair.src_codes, pair.tgt_codes
+    digest = blake2b(repr((feedback["request"], texts)).encode(), digest_size=16)
+    return f"\0request {digest.hexdigest()}"  # no client's name of a segment begins so
 
 
 def leaving(pair: ConfirmedPair, removes: str | None) -> ConfirmedPair:

@@ -57,6 +57,7 @@ from tmnmt.serve.storage.records import (
     leaving,
     memory_key,
     same_first,
+    slot_of,
 )
 from tmnmt.serve.storage.redis_documents import Documents
 from tmnmt.serve.storage.redis_keys import decoded, is_id, key_of, listed
@@ -386,7 +387,7 @@ class Sessions(SessionStorage):
         self, name: _Name, pair: ConfirmedPair, feedback: Feedback, token: str, is_intention: bool
     ) -> list[Intention] | None:
         """`append`, where `is_intention` of the pair of an intention."""
-        segment = str(feedback.get("segment", ""))
+        segment = slot_of(pair, feedback)
         texts = f"{_json(record_of(pair))},{_json(feedback)}"
         while True:
             number, old = self._of_segment(name, segment) if segment else ("", None)
@@ -463,7 +464,8 @@ class Sessions(SessionStorage):
                 _, stored = self._of_segment(name, segment)
             if stored is None:
                 return None
-            facts = stored.number, stored.member, str(stored.feedback.get("segment", ""))
+            slot = slot_of(stored.pair, stored.feedback)
+            facts = stored.number, stored.member, slot
             values = str(name), int(segment is None), *facts, token
             removes = self._withdraw((), (PREFIX, *values, *stored.facts))
             if removes != b"again":
@@ -475,8 +477,7 @@ class Sessions(SessionStorage):
             return None
         if pair is not None:
             return self._added(stored.name, pair, stored.feedback, token, is_intention=True)
-        segment = str(stored.feedback.get("segment", ""))
-        values = token, _digest(stored.pair), segment
+        values = token, _digest(stored.pair), slot_of(stored.pair, stored.feedback)
         return [] if self._put_back((), (PREFIX, _now(), *values)) else None
 
     def cancel(self, token: str, now: float) -> ConfirmedPair | None:

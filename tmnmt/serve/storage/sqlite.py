@@ -30,6 +30,7 @@ from tmnmt.serve.storage.records import (
     leaving,
     memory_key,
     same_first,
+    slot_of,
 )
 from tmnmt.serve.storage.sqlite_documents import SIZE as SIZE_OF_DOCUMENTS
 from tmnmt.serve.storage.sqlite_documents import Documents
@@ -251,7 +252,7 @@ def _add(
 ) -> list[Intention]:
     """`SessionStorage.append`, in a session that is there: its tenant and id."""
     query = "SELECT number FROM done WHERE session = ? AND segment = ? ORDER BY number"
-    replaced = connection.execute(query, (session[1], feedback.get("segment"))).fetchall()
+    replaced = connection.execute(query, (session[1], slot_of(pair, feedback))).fetchall()
     _insert(connection, session[1], pair, feedback)
     replaced_intentions = list[Intention]()
     for (number,) in replaced:
@@ -268,7 +269,8 @@ def _insert(
     connection: sqlite3.Connection, session: str, pair: ConfirmedPair, feedback: Feedback
 ) -> None:
     insert = "INSERT INTO done (session, record, held, segment) VALUES (?, ?, ?, ?)"
-    values = session, _text(record_of(pair)), memory_key(pair), feedback.get("segment")
+    slot = slot_of(pair, feedback) or None
+    values = session, _text(record_of(pair)), memory_key(pair), slot
     number = connection.execute(insert, values).lastrowid
     connection.execute("INSERT INTO review VALUES (?, ?)", (number, _text(feedback)))
 
