@@ -4,12 +4,14 @@ what it was asked."""
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
@@ -66,7 +68,8 @@ class BaseServer:
 
 
 @contextmanager
-def base_server(respond: Respond) -> Iterator[BaseServer]:
+def base_server(respond: Respond, tls: tuple[Path, Path] | None = None) -> Iterator[BaseServer]:
+    """`tls`: a certificate and its key, with which it speaks https on 127.0.0.1."""
     lock = threading.Lock()
     active = 0
 
@@ -111,7 +114,14 @@ def base_server(respond: Respond) -> Iterator[BaseServer]:
 
     listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     listening.daemon_threads = True
-    server = BaseServer(f"http://127.0.0.1:{listening.server_port}/v1", respond)
+    if tls is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*tls)
+        # a handshake that fails is that of one thread, not of the one that accepts
+        listening.socket = context.wrap_socket(
+            listening.socket, server_side=True, do_handshake_on_connect=False
+        )
+    server = BaseServer(f"http{'s' if tls else ''}://127.0.0.1:{listening.server_port}/v1", respond)
     thread = threading.Thread(target=listening.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:

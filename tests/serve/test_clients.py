@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
-import shutil
 import socket
 import ssl
-import subprocess
 import sys
 import threading
 import time
@@ -17,8 +15,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from certificates import certificate
 from elastic_server import Running
-from required import absent
 from serving import Server, serving, tiny_server
 from tiny_model import PAIRS, segments
 
@@ -135,18 +133,6 @@ def test_too_much_at_once_is_refused_and_told_when_to_come_again(folder: Path) -
         assert all(int(r.headers["retry-after"]) > 0 for r in replies if r.status == 429)
 
 
-def certificate(folder: Path) -> tuple[Path, Path]:
-    if not shutil.which("openssl"):
-        absent("openssl", "openssl is needed to make a certificate: install it")
-    made, key = folder / "chain.pem", folder / "key.pem"
-    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
-    subprocess.run(
-        [*command, *subject, "-keyout", key, "-out", made], check=True, capture_output=True
-    )
-    return made, key
-
-
 def started(
     monkeypatch: pytest.MonkeyPatch, arguments: Sequence[str], work: Callable[[int], None]
 ) -> Service:
@@ -186,7 +172,7 @@ def test_options_reach_the_server(folder: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_https(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, key = certificate(tmp_path)
+    made, key = certificate(tmp_path, "IP:127.0.0.1")
     context = ssl.create_default_context(cafile=str(made))
 
     def work(port: int) -> None:

@@ -28,6 +28,7 @@ from urllib.parse import urlsplit
 from tmnmt.errors import ServerError, UsageError, short_repr
 from tmnmt.hosted.address import Address
 
+CERTIFICATES = "SSL_CERT_FILE"  # the variable in which OpenSSL looks for certificates to trust
 KEY_VARIABLE = "TMNMT_API_KEY"
 LARGEST = 4_000_000  # bytes of an answer
 LARGEST_KEY = 4096  # bytes of a file with a key
@@ -78,6 +79,7 @@ class Connection:
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
+        self._certificates = ssl.create_default_context() if self.address.is_encrypted else None
         self._idle = list[http.client.HTTPConnection]()  # that may be used again
         weakref.finalize(self, _close_all, self._idle)
         self._active = set[http.client.HTTPConnection]()  # that wait for an answer
@@ -141,9 +143,12 @@ class Connection:
             status, headers, content = self._exchanged(body, deadline)
         except (OSError, http.client.HTTPException) as error:
             if isinstance(error, ssl.SSLCertVerificationError):
-                raise ServerError(f"{self.address}: its certificate is not trusted") from None
+                raise ServerError(
+                    f"{self.address}: its certificate is not trusted: {error.verify_message} "
+                    f"({CERTIFICATES} names a file with those that are)"
+                ) from None
             is_late = isinstance(error, TimeoutError)
-            reason = "no answer in time" if is_late else f"cannot be asked ({type(error).__name__})"
+            reason = "no answer in time" if is_late else f"cannot be asked ({_named(error)})"
             raise _TemporaryError(reason) from None
         if status in PUT_OFF:
             raise _TemporaryError(f"answers {status}", _wait_of(headers.get("Retry-After")))
@@ -216,8 +221,9 @@ class Connection:
         parts = urlsplit(self.address.url)
         if not self.address.is_encrypted:
             return http.client.HTTPConnection(parts.hostname or "", parts.port)
-        context = ssl.create_default_context()
-        return http.client.HTTPSConnection(parts.hostname or "", parts.port, context=context)
+        return http.client.HTTPSConnection(
+            parts.hostname or "", parts.port, context=self._certificates
+        )
 
     def _set_timeout(self, connection: http.client.HTTPConnection, deadline: float) -> None:
         remaining = _remaining(deadline)
@@ -283,6 +289,12 @@ def _shut(connection: http.client.HTTPConnection) -> None:
     with suppress(OSError):
         if connection.sock is not None:
             connection.sock.shutdown(socket.SHUT_RDWR)
+
+
+def _named(error: Exception) -> str:
+    """What broke down, and why where TLS says it, such as "wrong version number"."""
+    reason = error.reason if isinstance(error, ssl.SSLError) and error.reason else ""
+    return type(error).__name__ + (f": {reason.replace('_', ' ').lower()}" if reason else "")
 
 
 def _remaining(deadline: float) -> float:

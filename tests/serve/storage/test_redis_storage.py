@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import http.server
 import logging
-import shutil
 import signal
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -18,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from certificates import certificate
 from redis_server import Redis, free_port, running
-from required import absent
 from serving import Server, tiny_server
 
 from tmnmt.cli import run
@@ -186,19 +184,13 @@ def test_what_speaks_first_or_echoes_is_no_redis() -> None:
 def test_tls_is_spoken_with_who_can_prove_who_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not shutil.which("openssl"):
-        absent("openssl", "openssl is needed to make a certificate: install it")
-    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
-    about = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-    paths = ["-keyout", str(key), "-out", str(certificate)]
-    subprocess.run([*command, *about, *paths], check=True, capture_output=True)
-    files = ("--tls-cert-file", str(certificate), "--tls-key-file", str(key))
+    chain, key = certificate(tmp_path, "DNS:localhost")
+    files = ("--tls-cert-file", str(chain), "--tls-key-file", str(key))
     port = free_port()
     with running("--tls-port", str(port), *files, "--tls-auth-clients", "no"):
         with pytest.raises(ServerError, match=r"cannot be reached: self.signed certificate"):
             open_storage(place_of(f"rediss://localhost:{port}"))
-        monkeypatch.setenv(CA, str(certificate))
+        monkeypatch.setenv(CA, str(chain))
         with storage_at(f"rediss://localhost:{port}") as storage:
             assert storage.sessions.count() == 0
         with pytest.raises(ServerError, match=r"cannot be reached: .*127.0.0.1"):
