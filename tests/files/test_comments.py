@@ -15,6 +15,7 @@ from translate.storage.xliff import xlifffile
 from translate.storage.xliff2 import Xliff2File
 
 from tmnmt.codes.record import Text
+from tmnmt.files import tool_comments
 from tmnmt.files.opening import open_translatable
 from tmnmt.files.unit import Comment, Filling, TranslatableFile
 
@@ -118,6 +119,63 @@ def test_comments_of_xliff_1(tmp_path: Path, target: str) -> None:
     assert (unit.target, list(unit.comments)) == (Text("Deux"), said)
     (toolkit,) = xlifffile.parsefile(str(tmp_path / "c.xlf")).units
     assert toolkit.target == "Deux" and "Éh" in toolkit.getnotes()
+
+
+TRADOS = """<xliff xmlns:sdl="http://sdl.com/FileTypes/SdlXliff/1.0" \
+xmlns="urn:oasis:names:tc:xliff:document:1.2" version="1.2">
+<doc-info xmlns="http://sdl.com/FileTypes/SdlXliff/1.0"><cmt-defs>
+<cmt-def id="c1"><Comments xmlns=""><Comment severity="Low" user="Ann" \
+date="2014-10-29T15:16:15.3366393+00:00" version="1.0">Is it &lt;b&gt; &amp; so?</Comment>
+<Comment severity="High" user="Bo" version="1.0">No.</Comment></Comments></cmt-def>
+<cmt-def id="c2"><Comments><Comment>nobody's</Comment><Comment> </Comment></Comments></cmt-def>
+</cmt-defs></doc-info>
+<file original="a" source-language="en" target-language="fr" datatype="x-sdlfilterframework2"><body>
+<trans-unit id="u"><source>One. Two. Six.</source>
+<seg-source><mrk mtype="seg" mid="1">One.</mrk> <mrk mtype="seg" mid="2">Two.</mrk> \
+<mrk mtype="seg" mid="3"><mrk mtype="x-sdl-comment" sdl:cid="c2">Six</mrk>.</mrk></seg-source>
+<target><mrk mtype="seg" mid="1"><mrk mtype="x-sdl-comment" sdl:cid="c1">U</mrk>\
+<mrk sdl:cid="c1" mtype="x-sdl-comment">n</mrk>.</mrk> <mrk mtype="seg" mid="2">\
+<mrk mtype="x-sdl-comment" sdl:cid="gone">Deux.</mrk></mrk> <mrk mtype="seg" mid="3"/></target>
+<sdl:seg-defs><sdl:seg id="1" conf="Draft"/><sdl:seg id="2" conf="Draft"/><sdl:seg id="3"/>\
+</sdl:seg-defs></trans-unit></body></file></xliff>
+"""
+MEMOQ = """<xliff xmlns:mq="MQXliff" xmlns="urn:oasis:names:tc:xliff:document:1.2" version="1.2">
+<file original="a" source-language="en" target-language="fr" datatype="x-memoq"><body>
+<trans-unit id="1" mq:status="ManuallyConfirmed"><source>One</source><target>Un</target>
+<note>of the unit</note>
+<mq:comments><mq:comment id="a" creatoruser="Ann" time="2018-01-02T03:04:05Z" deleted="false" \
+category="0" appliesto="Target">Is it &amp; so?</mq:comment>
+<mq:comment id="b" creatoruser="Bo" deleted="true">taken back</mq:comment>
+<mq:comment id="c">No.</mq:comment><mq:comment id="d"/></mq:comments></trans-unit>
+<trans-unit id="2" mq:status="NotStarted"><source>Two</source></trans-unit></body></file></xliff>
+"""
+
+
+def test_comments_of_trados_are_read(tmp_path: Path) -> None:
+    file = opened(tmp_path / "a.sdlxliff", TRADOS)
+    of_one = Comment("Is it <b> & so?", "Ann", "2014-10-29T15:16:15.3366393+00:00")
+    first, second, third = units(file)
+    assert first.comments == (of_one, Comment("No.", "Bo"))
+    assert (second.comments, third.comments) == ((), (Comment("nobody's"),))
+    assert second.target is not None and second.target.plain == "Deux."
+    assert untouched(file) == TRADOS.encode()
+
+
+def test_more_in_front_of_a_file_than_is_looked_at_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tool_comments, "MAX_BYTES", 100)
+    assert not any(unit.comments for unit in units(opened(tmp_path / "a.sdlxliff", TRADOS)))
+    assert "in front of <file>: no comments are read" in caplog.text
+
+
+def test_comments_of_memoq_are_read(tmp_path: Path) -> None:
+    file = opened(tmp_path / "a.mqxliff", MEMOQ)
+    first, second = units(file)
+    said = (Comment("Is it & so?", "Ann", "2018-01-02T03:04:05Z"), Comment("No."))
+    assert (first.comments, first.notes) == (said, ("of the unit",))
+    assert second.comments == ()
+    assert untouched(file) == MEMOQ.encode()
 
 
 @pytest.mark.parametrize("notes", ["", "<notes/>", "<notes><note>general</note></notes>\n  "])

@@ -4,6 +4,9 @@ elements and attributes stay as they are.
 A <trans-unit> is one unit, or one for every <mrk mtype="seg"> of its <seg-source>. A new target is
 marked by its origin (`tmnmt.files.states`).
 
+Comments are notes that annotate the target, and what Trados and memoQ have of their own
+(`tmnmt.files.tool_comments`), which is read and not written.
+
 Matches become <alt-trans> with match-quality and origin. A unit that was approved is so no more."""
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tmnmt.file_kinds import FILE_KINDS
+from tmnmt.files.tool_comments import definitions_of
 from tmnmt.files.xliff import (
     UnitContext,
     UnitElement,
@@ -32,6 +36,10 @@ class Xliff1(Xliff):
     is_memory = is_bilingual = True
     form, major, unit_name = XLIFF1, "1", "trans-unit"
     takes_comments = True
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._definitions = definitions_of(path)
 
     @classmethod
     def accepts(cls, head: bytes, path: Path) -> bool:
@@ -66,4 +74,4 @@ class Xliff1(Xliff):
         )
 
     def _element(self, whole: Whole, data: bytes, context: UnitContext) -> UnitElement:
-        return trans_unit(whole.node, data, context, self.tgt_lang)
+        return trans_unit(whole.node, data, context, self.tgt_lang, self._definitions)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tmnmt.codes.record import Code, Text
 from tmnmt.codes.tags import html_tags, phrase_tags
 from tmnmt.files.states import STATES, state_of_all
+from tmnmt.files.tool_comments import Definitions, said_comments
 from tmnmt.files.unit import Comment, Filling, State, Unit, confirmation_of
 from tmnmt.files.xliff import (
     Edit,
@@ -65,19 +66,22 @@ _TAGS = re.compile(
 )
 
 
-def trans_unit(node: Node, data: bytes, context: UnitContext, tgt_lang: str) -> UnitElement:
+def trans_unit(
+    node: Node, data: bytes, context: UnitContext, tgt_lang: str, definitions: Definitions
+) -> UnitElement:
     """The units of a <trans-unit>.
 
     node: the <trans-unit>.
     data: its bytes.
     context: what holds where it stands.
-    tgt_lang: the code of the target language, which is written where the source says its own."""
+    tgt_lang: the code of the target language, which is written where the source says its own.
+    definitions: the comments that the file defines in front of it."""
     context = context.inside(node.attributes)
     source, seg_source = node.first("source"), node.first("seg-source")
     if source is None:
         return _NoSource(node, context)
     preserves_space = context.inside(source.attributes).preserves_space
-    element = _TransUnit(node, data, tgt_lang, source, preserves_space)
+    element = _TransUnit(node, data, tgt_lang, source, preserves_space, definitions)
     if seg_source is not None:
         target = node.first("target")
         mrks = _segments(data, seg_source)
@@ -108,10 +112,16 @@ class _TransUnit(UnitElement):
     """One that is one unit; `_Segmented` asks it for what both have."""
 
     def __init__(
-        self, node: Node, data: bytes, tgt_lang: str, source: Node, preserves_space: bool
+        self,
+        node: Node,
+        data: bytes,
+        tgt_lang: str,
+        source: Node,
+        preserves_space: bool,
+        definitions: Definitions,
     ) -> None:
         self.node, self.data, self.tgt_lang, self.source = node, data, tgt_lang, source
-        self._preserves_space = preserves_space
+        self._preserves_space, self._definitions = preserves_space, definitions
         self.prefix = prefix_of(data[: node.inside])
         self.target = node.first("target")
 
@@ -121,7 +131,9 @@ class _TransUnit(UnitElement):
         """With all of its source as one unit."""
         target = self.text(self.target) if self.target is not None else None
         problem = source_problem(self.data, self.source)
-        unit = self.unit(self.text(self.source), target, context, problem, self.source.line)
+        content = self.content(self.source) + self.content(self.target)
+        source = self.text(self.source)
+        unit = self.unit(source, target, context, problem, self.source.line, content)
         self.units = (unit,)
         return self
 
@@ -131,11 +143,14 @@ class _TransUnit(UnitElement):
         target = self.target
         return target is None or not plain_of(self.data[target.inside : target.inside_end]).strip()
 
+    def content(self, node: Node | _Mrk | None) -> bytes:
+        """What stands between its tags, as it is written."""
+        return self.data[node.inside : node.inside_end] if node is not None else b""
+
     def text(self, node: Node | _Mrk) -> Text:
         """What stands between its tags."""
         tags = phrase_tags if self.tool is PHRASE else html_tags
-        content = self.data[node.inside : node.inside_end]
-        return text_of(content, self.prefix, XLIFF1, tags, self._preserves_space)
+        return text_of(self.content(node), self.prefix, XLIFF1, tags, self._preserves_space)
 
     def unit(
         self,
@@ -144,19 +159,21 @@ class _TransUnit(UnitElement):
         context: UnitContext,
         problem: str,
         line: int,
+        content: bytes,
         mid: str = "",
     ) -> Unit:
-        """`mid`: of a segment."""
+        """`content`: of its source and its target; `mid`: of a segment."""
         state = self._state(source, target, mid)
         attributes = self.node.attributes
         name = attributes.get("id", "")
         notes, comments = list[str](), list[Comment]()
         for note in self.node.find_children("note"):
-            content = plain_of(self.data[note.inside : note.inside_end])
-            if content.strip() and note.attributes.get("annotates") == "target":
-                comments.append(Comment(content, note.attributes.get("from", "")))
-            elif content.strip():
-                notes.append(content)
+            note_text = plain_of(self.content(note))
+            if note_text.strip() and note.attributes.get("annotates") == "target":
+                comments.append(Comment(note_text, note.attributes.get("from", "")))
+            elif note_text.strip():
+                notes.append(note_text)
+        comments += said_comments(self.node, self.data, content, self._definitions)
         unit = Unit(
             source,
             target if state != "new" else None,
@@ -322,7 +339,9 @@ class _Segmented(UnitElement):
         if is_twice:
             problem = f"several segments have the mid {mrk.mid!r}"
         line = self._seg_source.line + self._data.count(b"\n", self._seg_source.start, mrk.start)
-        return self._whole.unit(self._whole.text(mrk), target, context, problem, line, mrk.mid)
+        content = self._whole.content(mrk) + self._whole.content(target_mrk)
+        source = self._whole.text(mrk)
+        return self._whole.unit(source, target, context, problem, line, content, mrk.mid)
 
     def edits(self, fillings: Sequence[Filling | None]) -> list[Edit]:
         matches = b"".join(
