@@ -140,9 +140,13 @@ def started(
     seen: list[Service] = []
 
     def serve(
-        service: Service, sockets: Sequence[socket.socket], said: Callable[[], None], *tls: Any
+        service: Service,
+        sockets: Sequence[socket.socket],
+        said: Callable[[], None],
+        *tls: Any,
+        drain: float,
     ) -> None:
-        server = running.server_of(service, *tls[:2])
+        server = running.server_of(service, tls[0], tls[1], drain=drain)
         service.start()
         said()
         thread = threading.Thread(target=server.run, args=([*sockets],))
