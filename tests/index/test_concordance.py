@@ -10,7 +10,6 @@ from itertools import cycle, permutations, product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from brute_force import real_segments
 from damaged import BYTES, damaged
@@ -185,17 +184,6 @@ def test_every_way_to_look_finds_the_same(
         assert embedded.concordance(phrase, k) == expected, phrase
 
 
-def test_positions_of_64_bits_are_read_alike(tmp_path: Path) -> None:
-    build(tmp_path / "m", real_segments(), "en", "fr")
-    folder = read_manifest(tmp_path / "m").postings_dir(tmp_path / "m")
-    parts = {path.stem: np.load(path) for path in folder.glob("*.npy")}
-    wide = parts | {"positions": parts["positions"].astype(np.int64)}
-    for asked in ("the", "of the", "committee", "p* t*", "regulation (e*"):
-        narrow = positions.WordPositions(parts, "").newest(Phrase(asked), 50, None)
-        assert positions.WordPositions(wide, "").newest(Phrase(asked), 50, None) == narrow
-        assert narrow
-
-
 def test_a_server_answers_alike(embedded: MemoryIndex, elastic: ElasticIndex) -> None:
     for number, phrase in enumerate(phrases(real_segments(), 30, 2)):
         k = (3, 20, 5000)[number % 3]
@@ -356,8 +344,7 @@ def search_documents(server: Running, name: str, query: dict[str, Any]) -> list[
 
 def test_a_damaged_list_of_positions_is_told(tmp_path: Path) -> None:
     build(tmp_path / "m", real_segments()[:50], "en", "fr")
-    manifest = read_manifest(tmp_path / "m")
-    path = manifest.postings_dir(tmp_path / "m") / "target_positions.npy"
+    path = tmp_path / "m/generation-1/postings-1/target_positions.npy"
     content = path.read_bytes()
     path.write_bytes(content[:128] + b"\xff\xff\xff\x7f" * ((len(content) - 128) // 4))
     with (
@@ -375,7 +362,9 @@ def undamaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 OF_WORDS = (
-    *("positions", "position_start", "target_positions", "target_members", "target_ids"),
+    *("positions", "position_start", "position_first", "position_header"),
+    *("target_positions", "target_position_first", "target_position_header"),
+    *("target_members", "target_ids"),
     *("target_position_start", "target_length_start", "target_token_start"),
     *("target_member_offsets", "target_vocabulary", "vocabulary"),
 )

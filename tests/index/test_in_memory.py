@@ -10,7 +10,7 @@ from brute_force import brute_force, pairs, queries, real_segments
 
 from tmnmt.errors import UsageError
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.base import IndexQuery
+from tmnmt.index.base import IndexQuery, dated
 from tmnmt.index.embedded import in_memory
 from tmnmt.index.embedded.in_memory import InMemoryIndex
 from tmnmt.index.match_value import Query, neighbours
@@ -68,7 +68,7 @@ def test_what_cannot_be_searched_is_refused() -> None:
 
 
 def test_what_is_built_at_once_is_what_is_added_and_settled() -> None:
-    segments = real_segments()[:300]
+    segments = dated(real_segments()[:300])  # once, whenever the clock goes on
     built, grown = InMemoryIndex.build(segments), InMemoryIndex()
     grown.add(segments)
     grown.settle()

@@ -173,8 +173,7 @@ def test_an_empty_index_finds_nothing(tmp_path: Path) -> None:
 
 
 def test_hashes_that_name_a_text_that_is_not_there_are_told_as_damage(index: MemoryIndex) -> None:
-    manifest = read_manifest(index.path)
-    path = manifest.postings_dir(index.path) / "skeletons.npy"
+    path = index.path / "generation-1/postings-1/skeletons.npy"
     hashes = np.load(path)
     np.save(path, hashes | np.uint64(0xFFFF))
     with pytest.raises(MemoryIndexError, match=r"skeletons\.npy: damaged \(names a text"):

@@ -3,7 +3,9 @@ stay as they are."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from tmnmt.index.base import best_of
 from tmnmt.index.fuzzy import edit_distance, score_of
@@ -11,10 +13,12 @@ from tmnmt.index.skeleton import bones
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
+OF_EQUAL_SOURCES = 4  # segments of one skeleton
+
 
 def of_skeleton(tokens: Sequence[str], segments: Iterable[Segment], k: int) -> list[Match]:
-    """The best of some segments that have the skeleton of a text. An index finds these by a hash,
-    which other segments may have, too.
+    """The best of some segments that have the skeleton of a text, a few of equal sources. An index
+    finds these by a hash, which other segments may have, too.
 
     tokens: the match tokens of the text.
     segments: the segments.
@@ -23,8 +27,12 @@ def of_skeleton(tokens: Sequence[str], segments: Iterable[Segment], k: int) -> l
     if not skeleton:
         return []
     sources = ((segment, match_tokens(segment.src)) for segment in segments)
-    matches = [_scored(tokens, *source) for source in sources if bones(source[1]) == skeleton]
-    return best_of(matches, k)
+    of_source = defaultdict[tuple[str, ...], list[Match]](list)
+    for segment, source in sources:
+        if bones(source) == skeleton:
+            of_source[tuple(source)].append(_scored(tokens, segment, source))
+    equal = (best_of(matches, OF_EQUAL_SOURCES) for matches in of_source.values())
+    return best_of([*chain.from_iterable(equal)], k)
 
 
 def scored(tokens: Sequence[str], segment: Segment) -> Match:

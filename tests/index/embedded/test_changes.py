@@ -367,6 +367,8 @@ POSTINGS = (
     "column_of",
     "columns",
     "posting_start",
+    "posting_first",
+    "posting_header",
     "postings",
     "member_offsets",
     "members",

@@ -21,6 +21,7 @@ from tmnmt.index.embedded.inversion import Inversion
 from tmnmt.index.embedded.postings import Postings
 from tmnmt.index.kernels.arrays import Arrays, address_of, table_of
 from tmnmt.index.kernels.arrays import numbered as vocabulary_of
+from tmnmt.index.kernels.packed import pack
 from tmnmt.index.kernels.search import (
     Best,
     candidates,
@@ -28,6 +29,7 @@ from tmnmt.index.kernels.search import (
     edit_distance,
     insert,
     query_of,
+    token_width,
 )
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
@@ -41,7 +43,10 @@ def room_for(size, groups, longest):  # type: ignore[no-untyped-def]
 @numba.njit
 def distance_of(arrays, pattern, text, address):  # type: ignore[no-untyped-def]
     _, room = carved(address, pattern.size, 0, 0)
-    return edit_distance(query_of(arrays, pattern, pattern.size, room), text, 0, text.size)
+    query, width = query_of(arrays, pattern, pattern.size, room), token_width(arrays)
+    packed = np.zeros(text.size * width // 64 + 2, np.uint64)
+    pack(text, width, packed)
+    return edit_distance(query, packed, width, 0, text.size)
 
 
 @numba.njit
@@ -63,8 +68,20 @@ def no_postings(vocabulary: int) -> Arrays:
     small, starts = np.zeros(1, np.int32), np.zeros(vocabulary + 1, np.int32)
     columns = np.zeros(8, np.uint64)
     return Arrays(
-        *(none, none, small, starts, small.astype(np.int16), columns),
-        *(none, small, np.zeros(2, np.int32), small, small),
+        length_start=none,
+        token_start=none,
+        tokens=columns,
+        feature_start=starts,
+        column_of=small.astype(np.int16),
+        columns=columns,
+        posting_start=none,
+        posting_block=none,
+        posting_first=small,
+        posting_header=none,
+        postings=columns,
+        member_offsets=np.zeros(2, np.int32),
+        members=small,
+        document_of=small,
     )
 
 
@@ -148,17 +165,12 @@ def test_shared_tokens_counted_for_512_groups_at_once_are_those_counted_one_by_o
         range(1, len(sequences) + 1), [Segment(" ".join(tokens), "") for tokens in sequences]
     )
     inversion.write(tmp_path / "postings")
-    postings = Postings.open(tmp_path / "postings")
-    parts = {**postings._parts, "columns": postings._parts["columns"].reshape(-1)}
-    arrays = Arrays(*(parts[name] for name in Arrays._fields))
+    postings = Postings.open(tmp_path / "postings", with_words=False)
+    arrays = Arrays(*postings._mapped.arrays[: len(Arrays._fields)])
+    arrays = arrays._replace(columns=arrays.columns.reshape(-1))
     words = postings._parts["vocabulary"].tobytes().decode().split("\n")
     number = {token: i for i, token in enumerate(words)}
-    lengths = np.repeat(np.arange(len(arrays.length_start) - 1), np.diff(arrays.length_start))
-    ends = np.cumsum(lengths)
-    groups = [
-        [words[token] for token in arrays.tokens[end - n : end]]
-        for end, n in zip(ends, lengths, strict=True)
-    ]
+    groups = [tokens for tokens, _ in postings.groups()]
     assert sorted(groups) == sorted(map(list, {tuple(sequence) for sequence in sequences}))
     queries = [
         *random.Random(columns).sample(sequences, 12),
@@ -200,10 +212,10 @@ def test_a_part_of_another_type_is_an_error_and_no_crash() -> None:
     arrays = no_postings(3)
     words = vocabulary_of(np.frombuffer(b"a\nb", np.uint8))
     assert len(table_of(arrays, words)) == len(arrays) + len(words)
-    with pytest.raises(ValueError, match="postings: 1 int64"):
+    with pytest.raises(ValueError, match="postings: 8 int64"):
         table_of(arrays._replace(postings=arrays.postings.astype(np.int64)), words)
     with pytest.raises(ValueError, match=r"tokens: .* of strides"):
-        table_of(arrays._replace(tokens=np.zeros(6, np.int32)[::2]), words)
+        table_of(arrays._replace(tokens=np.zeros(6, np.uint64)[::2]), words)
 
 
 def test_no_address_is_taken_elsewhere_in_the_index() -> None:

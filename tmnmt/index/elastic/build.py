@@ -157,7 +157,7 @@ class _Groups:
         self._pairs.flush()
         with mmap.mmap(self._pairs.fileno(), 0, access=mmap.ACCESS_READ) as pairs:
             for tokens, ids in chain(
-                Postings.open(folder).groups(),
+                Postings.open(folder, with_words=False).groups(),
                 (((), [number]) for number in self._inversion.without_tokens),
             ):
                 records = [

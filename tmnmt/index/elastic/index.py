@@ -45,10 +45,9 @@ from tmnmt.index.elastic.upkeep import (
     stored_bytes,
     verify,
 )
-from tmnmt.index.embedded.postings import OF_EQUAL_SOURCES
 from tmnmt.index.filter import NO_FILTER, Filter
 from tmnmt.index.fuzzy import SLACK, edit_distance, score_of
-from tmnmt.index.same_skeleton import of_skeleton
+from tmnmt.index.same_skeleton import OF_EQUAL_SOURCES, of_skeleton
 from tmnmt.index.skeleton import bones
 from tmnmt.segments import Match, SearchWork, Segment
 from tmnmt.text import match_tokens

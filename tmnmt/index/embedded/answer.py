@@ -54,7 +54,13 @@ def answers_of(
     queries: the queries.
     without_equal: whether every segment is left out whose source equals the query in match tokens.
     threads: how many threads search."""
-    part_answers = [latest, *(part.look_up(queries, without_equal, threads) for part in parts)]
+    part_answers = [latest]
+    for part in parts:
+        least_scores = [
+            _least_score(query, of_parts)
+            for query, *of_parts in zip(queries, *part_answers, strict=True)
+        ]
+        part_answers.append(part.look_up(queries, least_scores, without_equal, threads))
     return [
         _combine(query, of_parts) for query, *of_parts in zip(queries, *part_answers, strict=True)
     ]
@@ -66,6 +72,16 @@ def _combine(query: PreparedQuery, answers: Sequence[PartAnswer]) -> IndexAnswer
     segments = [*chain.from_iterable(answer.same_skeleton for answer in answers)]
     k = query.query.same_skeleton
     return IndexAnswer(similar, copies, of_skeleton(query.tokens, segments, k) if segments else [])
+
+
+def _least_score(query: PreparedQuery, answers: Sequence[PartAnswer]) -> float:
+    """The score of the last of the most similar segments that a query wants, among those of the
+    parts so far; 0 where these are fewer."""
+    k = query.query.similar
+    if not k or sum(len(answer.similar) for answer in answers) < k:
+        return 0.0
+    scores = sorted(match.score for answer in answers for match in answer.similar)
+    return scores[-k]
 
 
 def _ordered(answers: Sequence[list[Match]]) -> list[Match]:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from tmnmt.durable import make_folder
 from tmnmt.errors import MemoryIndexError, UsageError
-from tmnmt.index.embedded.inversion import Inversion
 from tmnmt.index.embedded.journal import JOURNAL_FILE
 from tmnmt.index.embedded.lock import LOCK_FILE, writing
 from tmnmt.index.embedded.manifest import (
@@ -19,12 +18,13 @@ from tmnmt.index.embedded.manifest import (
     KEYS_DIR,
     MANIFEST_FILE,
     Manifest,
-    describe_files,
+    describe_store,
     half_index,
     note_first_build,
     read_manifest,
     write_manifest,
 )
+from tmnmt.index.embedded.new_parts import NewParts
 from tmnmt.index.embedded.store import NewStore
 from tmnmt.segments import Segment
 from tmnmt.system import flush_file
@@ -144,34 +144,25 @@ def _build_generation(
     last_id: int | None,
 ) -> Manifest:
     make_folder(folder)
-    with (
-        closing(NewStore(folder)) as store,
-        closing(Inversion(folder)) as inversion,
-        closing(Inversion(folder, "tgt")) as targets,
-    ):
-        count = 0
+    with closing(NewStore(folder)) as store, closing(NewParts(folder)) as parts:
         for run in runs:
-            ids = store.add(run, keep_ids=last_id is not None)
-            inversion.add(ids, run)
-            targets.add(ids, run)
-            count += len(run)
+            parts.add(store.add(run, keep_ids=last_id is not None), run)
             if progress:
                 progress(len(run))
         store.seal()
-        sources, tokens = inversion.write(folder / "postings-1")
-        targets.write_targets(folder / "postings-1")
+        parts.end()
     (folder / JOURNAL_FILE).touch()
     flush_file(folder / JOURNAL_FILE)
     return Manifest(
         *languages,
-        segments=count,
-        sources=sources,
-        tokens=tokens,
-        last_id=count if last_id is None else last_id,
+        segments=parts.segments,
+        sources=parts.sources,
+        tokens=parts.tokens,
+        last_id=parts.segments if last_id is None else last_id,
         generation=generation,
-        postings=1,
+        postings=parts.number,
         created=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        files=describe_files(folder, folder / "postings-1"),
+        files=describe_store(folder) | parts.files,
         settings={"max_token_chars": MAX_TOKEN_CHARS},
     )
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tmnmt.index.embedded.build import in_runs
-from tmnmt.index.embedded.inversion import Inversion
+from tmnmt.index.embedded.inversion import BothSides
 from tmnmt.index.embedded.part import Part
 from tmnmt.index.embedded.postings import Postings
 from tmnmt.index.filter import Filter
@@ -80,14 +80,10 @@ def inverted(segments: Iterable[Segment]) -> Postings:
     segments: the segments."""
     with (
         tempfile.TemporaryDirectory(prefix="tmnmt-") as folder,
-        closing(Inversion(Path(folder))) as inversion,
-        closing(Inversion(Path(folder), "tgt")) as targets,
+        closing(BothSides(Path(folder))) as sides,
     ):
         for run in in_runs(segments):
-            ids = [segment.id for segment in run]
-            inversion.add(ids, run)
-            targets.add(ids, run)
+            sides.add([segment.id for segment in run], run)
         postings = Path(folder) / "postings"
-        inversion.write(postings)
-        targets.write_targets(postings)
+        sides.write(postings)
         return Postings.open(postings)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import heapq
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import cache, partial
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -16,13 +16,12 @@ from tmnmt.index.base import UnknownIdError
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.embedded.delta_segments import LOOSE, Sealed, inverted, seal
 from tmnmt.index.embedded.journal import Change, Journal
-from tmnmt.index.embedded.manifest import FORMER_TOKENISATION, Manifest, check_files
+from tmnmt.index.embedded.manifest import FORMAT, Manifest, check_files
 from tmnmt.index.embedded.part import Part, Subset
 from tmnmt.index.embedded.postings import Postings
 from tmnmt.index.embedded.store import Store
 from tmnmt.index.filter import NO_FILTER, Filter
 from tmnmt.segments import Segment
-from tmnmt.text import is_of_special_signs
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +41,8 @@ class Generation:
         self.store = Store(manifest.generation_dir(index_dir))
         self.journal = Journal(manifest.journal_path(index_dir))
         self.delta = Delta()
-        self._base = Part(self._postings(index_dir), self.store.by_ids)
+        self._base = [Part(postings, self.store.by_ids) for postings in self._postings(index_dir)]
+        self._dead = frozenset[int]()  # of what was built
         self._sealed: tuple[Sealed, ...] = ()
         self._loose = LOOSE
         self.last_id = manifest.last_id  # the greatest id ever given
@@ -50,24 +50,21 @@ class Generation:
         self._subsets: WeakKeyDictionary[Postings, dict[Filter, Subset]] = WeakKeyDictionary()
         self.refresh()
 
-    def _postings(self, index_dir: Path) -> Postings:
-        """What was built; made anew for a process where its tokens are of a former
-        tokenisation, and any of its texts would have others now."""
-        postings = Postings.open(self.manifest.postings_dir(index_dir))
-        is_former = self.manifest.tokenisation == FORMER_TOKENISATION
-        if not is_former or not postings.holds_token(is_of_special_signs):
-            return postings
+    def _postings(self, index_dir: Path) -> list[Postings]:
+        """What was built, its parts; made anew for a process where it is of a former format."""
+        if self.manifest.format == FORMAT:
+            return [*map(Postings.open, self.manifest.postings_dirs(index_dir))]
         log.info(
-            "%s: an index of format %d cuts letters from their marks; making its tokens again now. "
-            "After tmnmt memory compact it keeps them",
+            "%s: an index of format %d; making what it is searched by again now. After "
+            "tmnmt memory compact it keeps it",
             index_dir,
             self.manifest.format,
         )
-        return inverted(self.store)
+        return [inverted(self.store)]
 
     def __len__(self) -> int:
         alive = sum(segment is not None for segment in self._changed.values())
-        return self.manifest.segments - len(self._base.dead) + alive
+        return self.manifest.segments - len(self._dead) + alive
 
     def refresh(self) -> None:
         """Takes over the changes that were acknowledged since the last time. Raises
@@ -75,25 +72,21 @@ class Generation:
         if changes := self.journal.read(self.last_id):
             self._apply(changes)
 
-    def parts(self, conditions: Filter = NO_FILTER, *, with_words: bool = False) -> list[Part]:
+    def parts(self, conditions: Filter = NO_FILTER) -> list[Part]:
         """All that has postings. What was added lately gets some first where it is much.
 
-        conditions: which segments are found.
-        with_words: whether all parts have to know where words stand; an index of a former format
-        gets such postings first."""
+        conditions: which segments are found."""
         if len(self.delta) > self._loose:
             self._seal()
-        base = self._base
-        if with_words and not base.postings.has_positions:
-            base = base._replace(postings=self._words_of_former)
+        built, later = [part._replace(dead=self._dead) for part in self._base], self._sealed
         if not conditions:
-            return [base, *(sealed.part for sealed in self._sealed)]
-        base = self._restricted(base, conditions, lambda: self.store.ids(conditions))
+            return [*built, *(sealed.part for sealed in later)]
+        stored = cache(partial(self.store.ids, conditions))
         return [
-            base,
+            *(self._restricted(part, conditions, stored) for part in built),
             *(
-                self._restricted(sealed.part, conditions, partial(sealed.ids, conditions))
-                for sealed in self._sealed
+                self._restricted(one.part, conditions, partial(one.ids, conditions))
+                for one in later
             ),
         ]
 
@@ -106,16 +99,6 @@ class Generation:
             of_ids[ids()] = True
             kept_of[conditions] = Subset(of_ids, part.postings.by_rank(of_ids))
         return part._replace(subset=kept_of[conditions])
-
-    @cached_property
-    def _words_of_former(self) -> Postings:
-        log.info(
-            "%s: an index of format %d does not know where words stand; looking at all of it "
-            "now. After tmnmt memory compact it does",
-            self.store.path.parent.parent,
-            self.manifest.format,
-        )
-        return inverted(self.store)
 
     def _seal(self) -> None:
         try:
@@ -174,7 +157,7 @@ class Generation:
         """How many segments were added, corrected and deleted since the generation was built, and
         stay so."""
         alive = sum(segment is not None for segment in self._changed.values())
-        dead = self._base.dead
+        dead = self._dead
         corrected = sum(self._changed[number] is not None for number in dead)
         return alive - corrected, corrected, len(dead) - corrected
 
@@ -193,11 +176,8 @@ class Generation:
             self.last_id = max(self.last_id, number)
         numbers = {number for number, _ in changes}
         self._sealed = tuple(sealed.exclude(numbers) for sealed in self._sealed)
-        if (
-            not (dead := {number for number in numbers if number <= self.manifest.last_id})
-            <= self._base.dead
-        ):
-            self._base = self._base._replace(dead=self._base.dead | dead)
+        if not (dead := {n for n in numbers if n <= self.manifest.last_id}) <= self._dead:
+            self._dead |= dead
 
 
 def _number(segment: Segment) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import chain
 
 from tmnmt.index.base import (
     Index,
@@ -18,6 +17,7 @@ from tmnmt.index.base import (
 from tmnmt.index.embedded.answer import answers_of, answers_of_latest
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.embedded.delta_segments import LOOSE, Sealed, seal
+from tmnmt.index.embedded.part import covering
 from tmnmt.index.embedded.prepared import PreparedQuery
 from tmnmt.index.filter import NO_FILTER
 from tmnmt.index.same_skeleton import scored
@@ -100,5 +100,5 @@ class InMemoryIndex(Index):
     ) -> list[Match]:
         """Only the segments that have postings are looked at."""
         words = match_tokens(text)
-        of_parts = (sealed.part.covering(words, k, accepts) for sealed in self._sealed)
-        return [scored(words, segment) for segment in [*chain.from_iterable(of_parts)][:k]]
+        parts = [sealed.part for sealed in self._sealed]
+        return [scored(words, segment) for segment in covering(parts, words, k, accepts)]

@@ -41,7 +41,7 @@ from tmnmt.index.embedded.manifest import (
     manifest_version,
     read_manifest,
 )
-from tmnmt.index.embedded.part import Part, PartAnswer
+from tmnmt.index.embedded.part import Part, PartAnswer, covering
 from tmnmt.index.embedded.prepared import PreparedQuery
 from tmnmt.index.embedded.verify import verify
 from tmnmt.index.filter import NO_FILTER, Filter
@@ -191,14 +191,13 @@ class MemoryIndex(FolderIndex):
         words = match_tokens(text)
 
         def of_parts(parts: list[Part], _: None) -> list[Segment]:
-            return [*chain.from_iterable(part.covering(words, k, accepts) for part in parts)]
+            return covering(parts, words, k, accepts)
 
         segments = self._of_one_moment(lambda _: None, of_parts)
-        return [scored(words, segment) for segment in segments[:k]]
+        return [scored(words, segment) for segment in segments]
 
     def concordance(self, phrase: Phrase, k: int = 20) -> list[Occurrence]:
-        """The answer includes what any process has changed. Of an index of a former format all
-        segments are read the first time."""
+        """The answer includes what any process has changed."""
         check_concordance(k)
 
         def of_latest(delta: Delta) -> list[Segment]:
@@ -207,7 +206,7 @@ class MemoryIndex(FolderIndex):
         def of_all(parts: list[Part], latest: list[Segment]) -> list[Segment]:
             return [*latest, *chain.from_iterable(part.with_phrase(phrase, k) for part in parts)]
 
-        return occurrences(phrase, self._of_one_moment(of_latest, of_all, with_words=True), k)
+        return occurrences(phrase, self._of_one_moment(of_latest, of_all), k)
 
     def add(self, segments: Sequence[Segment]) -> list[int]:
         """All segments are added, or none.
@@ -320,13 +319,12 @@ class MemoryIndex(FolderIndex):
         self,
         of_latest: Callable[[Delta], S],
         of_all: Callable[[list[Part], S], T],
-        with_words: bool = False,
     ) -> T:
         """What `of_all` makes of the parts and of what `of_latest` has of the latest additions, as
         both are now; once more where the generation was replaced before it was read."""
         with self._lock:
             now = self._refreshed()
-            parts = now.parts(self.conditions, with_words=with_words)
+            parts = now.parts(self.conditions)
             latest = of_latest(now.delta)
         try:
             return of_all(parts, latest)
@@ -334,7 +332,7 @@ class MemoryIndex(FolderIndex):
             with self._lock:
                 if self._refreshed() is now:
                     raise
-        return self._of_one_moment(of_latest, of_all, with_words)
+        return self._of_one_moment(of_latest, of_all)
 
     @contextmanager
     def _writing(self) -> Iterator[Generation]:

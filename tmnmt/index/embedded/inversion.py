@@ -8,15 +8,16 @@ from array import array
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.errors import DataError
 from tmnmt.index.base import MAX_TOKENS
-from tmnmt.index.embedded.positions import POSITION_START, POSITIONS, TARGET, order_of
-from tmnmt.index.embedded.postings import DOCUMENTS, IDS, SKELETONS, VOCABULARY
+from tmnmt.index.embedded.packed import NAMES, block_starts, width_of, words_for
+from tmnmt.index.embedded.positions import POSITION, TARGET, order_of
+from tmnmt.index.embedded.postings import DOCUMENTS, IDS, POSTING, SKELETONS, VOCABULARY
 from tmnmt.index.skeleton import sorted_hashes
 from tmnmt.segments import Segment
 from tmnmt.system import reserve
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 # so many of the most frequent features are columns: 64 bytes a group, whatever the memory
 MOST_COLUMNS = 512
 _BLOCK = 512  # groups; columns are whole blocks, as `kernels.BLOCK`
+MOST_POSITIONS = (1 << 31) - 1  # of a side
 _TOKENS_AT_ONCE = 1 << 20  # that are numbered anew
 
 
@@ -49,7 +51,7 @@ class Inversion:
         from tmnmt.index.kernels.tokens import NewWords
 
         compile_all()
-        self._side = side
+        self._side, self.tokens = side, 0  # of all texts so far
         self._file = tempfile.TemporaryFile(dir=waiting)  # noqa: SIM115  # lives as long as this
         self._lengths, self._ids, self.without_tokens = array("i"), array("q"), array("q")
         self._changed_of, self._document_of = array("i"), array("i")
@@ -79,6 +81,7 @@ class Inversion:
             self._changed_of.append(self._changed[segment.changed])
             self._document_of.append(self._documents[segment.document])
         self._file.write(tokens.data)
+        self.tokens += len(tokens)
 
     def write(self, folder: Path, *, positions: bool = True) -> tuple[int, int]:
         """Writes the postings, and returns how many distinct sources and distinct tokens they hold.
@@ -88,16 +91,19 @@ class Inversion:
         folder.mkdir()
         by_rank = self._newest_first()
         tokens, words = self._numbered(positions)
-        group_ids, lengths, group_tokens = write_groups(
-            folder / "tokens.npy", tokens, _numpy(self._lengths)
-        )
-        self._file.close()
-        write_features(folder, group_tokens, lengths, len(words))
-        if positions:
-            write_positions(folder, "", group_tokens, len(words))
+        with tempfile.TemporaryFile(dir=folder) as laid_out:
+            group_ids, lengths, group_tokens = lay_out_groups(
+                laid_out, tokens, _numpy(self._lengths)
+            )
+            self._file.close()
+            write_tokens(folder, group_tokens, len(words))
+            write_features(folder, group_tokens, lengths, len(words))
+            if positions:
+                write_positions(folder, "", group_tokens, len(words))
+            hashes = sorted_hashes(words, group_tokens, lengths)
         arrays = self._of_groups(group_ids, lengths, by_rank) | {VOCABULARY: _text(words)}
         arrays["document_of"] = _numpy(self._document_of)[by_rank]
-        arrays[SKELETONS] = sorted_hashes(words, group_tokens, lengths)
+        arrays[SKELETONS] = hashes
         arrays[DOCUMENTS] = np.frombuffer(json.dumps(list(self._documents)).encode(), np.uint8)
         for name, values in arrays.items():
             np.save(folder / f"{name}.npy", values)
@@ -109,12 +115,12 @@ class Inversion:
         folder: the folder of the postings."""
         by_rank = self._newest_first()
         tokens, words = self._numbered(True)
-        laid_out = folder / "target.npy"
-        group_ids, lengths, group_tokens = write_groups(laid_out, tokens, _numpy(self._lengths))
-        self._file.close()
-        write_positions(folder, TARGET, group_tokens, len(words))
-        del group_tokens  # Windows deletes no file that is mapped
-        laid_out.unlink()
+        with tempfile.TemporaryFile(dir=folder) as laid_out:
+            group_ids, lengths, group_tokens = lay_out_groups(
+                laid_out, tokens, _numpy(self._lengths)
+            )
+            self._file.close()
+            write_positions(folder, TARGET, group_tokens, len(words))
         arrays = self._of_groups(group_ids, lengths, by_rank) | {VOCABULARY: _text(words)}
         for name, values in arrays.items():
             np.save(folder / f"{TARGET}{name}.npy", values)
@@ -164,11 +170,49 @@ class Inversion:
         return np.lexsort((_numpy(self._ids), -changed))
 
 
-def write_groups(path: Path, tokens: Int32, lengths: Int32) -> tuple[Int32, Int32, Int32]:
-    """Writes the distinct sequences among many, sorted by length. Returns the group of every
-    sequence, the length of every group, and what was written.
+class BothSides:
+    """Collects segments, then writes all that an index needs to search them."""
 
-    path: the file.
+    def __init__(self, waiting: Path) -> None:
+        """waiting: the folder where tokens wait."""
+        self._sides = Inversion(waiting), Inversion(waiting, "tgt")
+
+    def add(self, numbers: Sequence[int], segments: Sequence[Segment]) -> None:
+        """Takes segments.
+
+        numbers: the ids of the segments.
+        segments: the segments.
+
+        Raises DataError for a source of more than 65,535 tokens."""
+        for side in self._sides:
+            side.add(numbers, segments)
+
+    @property
+    def tokens(self) -> int:
+        """How many match tokens the side with more of them has."""
+        return max(side.tokens for side in self._sides)
+
+    def write(self, folder: Path) -> tuple[int, int]:
+        """Writes the postings, and returns how many distinct sources and distinct tokens of
+        sources they hold.
+
+        folder: the folder of the postings, which is made."""
+        sources, targets = self._sides
+        counts = sources.write(folder)
+        targets.write_targets(folder)
+        return counts
+
+    def close(self) -> None:
+        """Lets go of what waits."""
+        for side in self._sides:
+            side.close()
+
+
+def lay_out_groups(file: IO[bytes], tokens: Int32, lengths: Int32) -> tuple[Int32, Int32, Int32]:
+    """The distinct sequences among many, sorted by length. Returns the group of every sequence, the
+    length of every group, and the tokens of the groups, end to end, which are in the file.
+
+    file: an empty file for them.
     tokens: (tokens,), all sequences end to end.
     lengths: (sequences,), how many tokens each sequence has."""
     from tmnmt.index.kernels.inversion import hashes, lay_out, number_groups
@@ -178,9 +222,21 @@ def write_groups(path: Path, tokens: Int32, lengths: Int32) -> tuple[Int32, Int3
     group_ids, count = number_groups(tokens, starts, order)
     lengths_of = np.empty(count, np.int32)
     lengths_of[group_ids] = lengths
-    group_tokens = _new(path, np.int32, (int(lengths_of.sum(dtype=np.int64)),))
+    group_tokens = _of_file(file, int(lengths_of.sum(dtype=np.int64)))
     lay_out(tokens, starts, order, group_ids, group_tokens)
     return group_ids, lengths_of, group_tokens
+
+
+def write_tokens(folder: Path, tokens: Int32, vocabulary: int) -> None:
+    """Writes the tokens of groups.
+
+    folder: the folder of the postings.
+    tokens: (tokens,), the groups end to end.
+    vocabulary: how many distinct tokens there are."""
+    from tmnmt.index.kernels.packed import pack
+
+    width = width_of(vocabulary)
+    pack(tokens, width, _new(folder / "tokens.npy", np.uint64, (words_for(len(tokens) * width),)))
 
 
 def write_features(folder: Path, tokens: Int32, lengths: Int32, vocabulary: int) -> None:
@@ -200,13 +256,11 @@ def write_features(folder: Path, tokens: Int32, lengths: Int32, vocabulary: int)
     posting_start = _sums(np.where(column_of < 0, counts, 0))
     words = -(-len(lengths) // _BLOCK) * _BLOCK // 64
     columns = _new(folder / "columns.npy", np.uint64, (len(frequent) + 1, words))
-    postings = _new(folder / "postings.npy", np.int32, (int(posting_start[-1]),))
-    fill(tokens, lengths, feature_start, column_of, posting_start, columns, postings)
-    for name, values in (
-        ("feature_start", feature_start),
-        ("column_of", column_of),
-        ("posting_start", posting_start),
-    ):
+    with tempfile.TemporaryFile(dir=folder) as file:
+        postings = _of_file(file, int(posting_start[-1]))
+        fill(tokens, lengths, feature_start, column_of, posting_start, columns, postings)
+        write_lists(folder, POSTING, postings, posting_start)
+    for name, values in (("feature_start", feature_start), ("column_of", column_of)):
         np.save(folder / f"{name}.npy", values)
 
 
@@ -216,14 +270,40 @@ def write_positions(folder: Path, prefix: str, tokens: Int32, vocabulary: int) -
     folder: the folder of the postings.
     prefix: what the names of the files begin with, which tells the side.
     tokens: (tokens,), the groups end to end.
-    vocabulary: how many distinct tokens there are."""
+    vocabulary: how many distinct tokens there are.
+
+    Raises DataError for more than 2^31 tokens."""
     from tmnmt.index.kernels.inversion import place
 
+    if len(tokens) > MOST_POSITIONS:
+        raise DataError(
+            f"{len(tokens):,} match tokens in the distinct texts of one part of an index; at most "
+            f"{MOST_POSITIONS:,} are allowed"
+        )
     start = _sums(np.bincount(tokens, minlength=vocabulary))
-    kind = np.int32 if len(tokens) < 1 << 31 else np.int64
-    positions = _new(folder / f"{prefix}{POSITIONS}.npy", kind, (len(tokens),))
-    place(tokens, start[:-1].copy(), positions)
-    np.save(folder / f"{prefix}{POSITION_START}.npy", start)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        positions = _of_file(file, len(tokens))
+        place(tokens, start[:-1].copy(), positions)
+        write_lists(folder, prefix + POSITION, positions, start)
+
+
+def write_lists(folder: Path, kind: str, numbers: Int32, start: Int64) -> None:
+    """Writes ascending lists, as `PackedLists` reads them.
+
+    folder: the folder of the postings.
+    kind: what the names of the files begin with.
+    numbers: (numbers,), the lists end to end.
+    start: (lists + 1,), where each list begins."""
+    from tmnmt.index.kernels.packed import head_blocks, pack_lists
+
+    blocks = int(block_starts(start)[-1])
+    firsts, headers = np.empty(blocks, np.int32), np.empty(blocks, np.int64)
+    bits = head_blocks(numbers, start, firsts, headers)
+    *names, packed = (folder / f"{name.format(kind)}.npy" for name in NAMES)
+    heads: tuple[NDArray[Any], ...] = start, firsts, headers
+    for path, values in zip(names, heads, strict=True):
+        np.save(path, values)
+    pack_lists(numbers, start, headers, _new(packed, np.uint64, (words_for(bits),)))
 
 
 def _text(words: Sequence[str]) -> NDArray[np.uint8]:
@@ -239,6 +319,15 @@ def _new(path: Path, kind: type[np.generic], shape: tuple[int, ...]) -> NDArray[
     with path.open("r+b") as file:
         reserve(file.fileno(), path.stat().st_size)
     return np.asarray(array)
+
+
+def _of_file(file: IO[bytes], size: int) -> Int32:
+    """So many numbers, zeros, that are the content of an empty file."""
+    if not size:
+        return np.empty(0, np.int32)
+    file.truncate(4 * size)
+    reserve(file.fileno(), 4 * size)
+    return np.asarray(np.memmap(file, np.int32, "r+"))
 
 
 def _sums(numbers: NDArray[Any]) -> Int64:

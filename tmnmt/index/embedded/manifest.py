@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,10 @@ from tmnmt.index.embedded.store import STORE_FILES
 from tmnmt.quantities import quantity
 from tmnmt.system import flush_file, flush_folder
 
-FORMAT = 8
-# 4: its segments have no codes; 5: no skeletons are kept; 6: nor where words stand; 7: its tokens
-# are of FORMER_TOKENISATION
-READABLE_FORMATS = (4, 5, 6, 7, FORMAT)
+FORMAT = 9
+# 4: its segments have no codes; 4 to 7: its tokens are of FORMER_TOKENISATION; 4 to 8: its postings
+# are not packed, so they are made again when it is opened
+READABLE_FORMATS = (4, 5, 6, 7, 8, FORMAT)
 TOKENISATION = "match-tokens-2"
 FORMER_TOKENISATION = "match-tokens-1"  # which cut letters from their combining marks
 TOKENISATIONS = FORMER_TOKENISATION, TOKENISATION
@@ -31,8 +31,9 @@ MANIFEST_FILE = "manifest.json"
 # Stands in a folder from before its first generation until it becomes the manifest. So where it
 # stands, the first build was killed or is under way, and nothing was ever added.
 FIRST_BUILD_FILE = f"{MANIFEST_FILE}.first-build"
-MOST_BYTES = 1 << 20  # of it; some 3,000 are usual
+MOST_BYTES = 1 << 24  # of it; some 4,000 are usual, and as many for each further part
 _PART = re.compile(r"segments\.(db|rows|start)|postings-[1-9]\d{0,17}/[a-z_]+\.npy", re.ASCII)
+Described = dict[str, tuple[int, str]]  # by the path of a file its size in bytes and its sha256
 CHECKSUM = "checksum"  # sha256 of the manifest without this line
 
 
@@ -44,11 +45,11 @@ class Manifest:
     src_lang: the code of the source language.
     tgt_lang: the code of the target language.
     segments: how many segments it had when the generation was written.
-    sources: how many distinct token sequences the sources have.
-    tokens: how many distinct match tokens there are.
+    sources: how many distinct token sequences the sources have, those of all parts added up.
+    tokens: how many distinct match tokens they have, added up likewise.
     last_id: the greatest id ever given until then; no id is given twice.
     generation: the number of the generation.
-    postings: the number of the postings in it.
+    postings: how many parts with postings of their own its segments are in.
     created: when the generation was written, in UTC by ISO 8601.
     files: for each path below the generation's folder its size in bytes and its sha256.
     settings: the settings that the build had.
@@ -64,7 +65,7 @@ class Manifest:
     generation: int
     postings: int
     created: str
-    files: dict[str, tuple[int, str]]
+    files: Described
     settings: dict[str, str | int | float]
     tokenisation: str = TOKENISATION
     format: int = FORMAT
@@ -75,11 +76,12 @@ class Manifest:
         index_dir: the folder of the index."""
         return index_dir / f"generation-{self.generation}"
 
-    def postings_dir(self, index_dir: Path) -> Path:
-        """The folder of the postings.
+    def postings_dirs(self, index_dir: Path) -> list[Path]:
+        """The folders of the postings of all parts.
 
         index_dir: the folder of the index."""
-        return self.generation_dir(index_dir) / f"postings-{self.postings}"
+        folder = self.generation_dir(index_dir)
+        return [folder / f"postings-{number}" for number in range(1, self.postings + 1)]
 
     def journal_path(self, index_dir: Path) -> Path:
         """The file of the journal.
@@ -153,17 +155,28 @@ def check_content(manifest: Manifest, index_dir: Path) -> None:
             )
 
 
-def describe_files(folder: Path, subfolder: Path) -> dict[str, tuple[int, str]]:
-    """The size and sha256 of the store and of every file of the postings, by their paths below the
-    generation's folder. Each is on disk afterwards.
+def describe_store(folder: Path) -> Described:
+    """The size and sha256 of every file of the store, by their names. Each is on disk afterwards.
 
-    folder: the folder of the generation.
-    subfolder: the folder of the postings in it."""
+    folder: the folder of the generation."""
+    return _described(folder, [folder / name for name in STORE_FILES])
+
+
+def describe_postings(subfolder: Path) -> Described:
+    """The size and sha256 of every file of some postings, by their paths below the generation's
+    folder. Each is on disk afterwards.
+
+    subfolder: the folder of the postings."""
+    return _described(subfolder.parent, sorted(subfolder.iterdir()))
+
+
+def _described(folder: Path, paths: Sequence[Path]) -> Described:
     described = {}
-    for path in [*(folder / name for name in STORE_FILES), *sorted(subfolder.iterdir())]:
+    for path in paths:
         described[path.relative_to(folder).as_posix()] = (path.stat().st_size, _sha256(path))
         flush_file(path)
-    flush_folder(subfolder)
+    for parent in {path.parent for path in paths}:
+        flush_folder(parent)
     flush_folder(folder)
     return described
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tmnmt.index.base import COPIES, WIDER
 from tmnmt.index.concordance import Phrase
+from tmnmt.index.embedded.fragments import Runs, rare, select
 from tmnmt.index.embedded.postings import Hit, Postings
 from tmnmt.index.embedded.prepared import PreparedQuery
 from tmnmt.segments import Match, Segment
@@ -55,18 +56,24 @@ class Part(NamedTuple):
     subset: Subset | None = None
 
     def look_up(
-        self, queries: Sequence[PreparedQuery], without_equal: bool, threads: int
+        self,
+        queries: Sequence[PreparedQuery],
+        least_scores: Sequence[float],
+        without_equal: bool,
+        threads: int,
     ) -> list[PartAnswer]:
         """For every query what it wants of the segments that are not dead. Each segment is fetched
         once.
 
         queries: the queries.
+        least_scores: for every query a score below which it wants no similar segment, whatever its
+        threshold is: other parts have enough of it.
         without_equal: whether every segment is left out whose source equals the query in match
         tokens.
         threads: how many threads search."""
-        hits = self._searched(queries, without_equal, threads)
+        hits = self._searched(queries, least_scores, without_equal, threads)
         sources = self._same_source(queries, hits, threads)
-        skeletons = self.postings.same_skeleton(queries, self._is_meant)
+        skeletons = self.postings.same_skeleton(queries, self.is_meant)
         ids = (hit.id for hits_of in (*hits, *sources) for hit in hits_of)
         segments = self.fetch([*dict.fromkeys(chain(ids, *skeletons))])
         answers = []
@@ -80,17 +87,22 @@ class Part(NamedTuple):
         return answers
 
     def _searched(
-        self, queries: Sequence[PreparedQuery], without_equal: bool, threads: int
+        self,
+        queries: Sequence[PreparedQuery],
+        least_scores: Sequence[float],
+        without_equal: bool,
+        threads: int,
     ) -> list[list[Hit]]:
         """The hits of every query's search, within its limits."""
         hits: list[list[Hit]] = [[] for _ in queries]
-        groups = defaultdict[tuple[int, float], list[int]](list)
+        groups = defaultdict[int, list[int]](list)
         for row, query in enumerate(queries):
             if query.is_searched:
-                groups[query.limits].append(row)
-        for (k, threshold), rows in groups.items():
+                groups[query.limits[0]].append(row)
+        for k, rows in groups.items():
             together = [queries[row] for row in rows]
-            hits_of_each = self.hits(together, k, threshold, without_equal, threads)
+            thresholds = [max(queries[row].limits[1], least_scores[row]) for row in rows]
+            hits_of_each = self.hits(together, k, thresholds, without_equal, threads)
             for row, hits_of in zip(rows, hits_of_each, strict=True):
                 hits[row] = hits_of
         return hits
@@ -109,26 +121,13 @@ class Part(NamedTuple):
                     remaining.append(row)
         size = COPIES * WIDER
         while remaining:
-            hits_of_each = self.hits([queries[row] for row in remaining], size, 1.0, False, threads)
+            again, ones = [queries[row] for row in remaining], [1.0] * len(remaining)
+            hits_of_each = self.hits(again, size, ones, False, threads)
             for row, hits_of in zip(remaining, hits_of_each, strict=True):
                 equal_hits[row] = [hit for hit in hits_of if hit.edits == 0]
             remaining = [row for row in remaining if len(equal_hits[row]) == size]
             size *= WIDER
         return equal_hits
-
-    def covering(
-        self, words: Sequence[str], k: int, accepts: Callable[[int], bool]
-    ) -> Iterable[Segment]:
-        """The segments that are not dead and together cover most of a text's rare phrases.
-
-        words: the match tokens of the text.
-        k: how many segments are given at most.
-        accepts: says of an id whether the segment may be taken."""
-
-        def is_meant(number: int) -> bool:
-            return self._is_meant(number) and accepts(number)
-
-        return self._fetched(self.postings.covering(words, k, is_meant))
 
     def with_phrase(self, phrase: Phrase, k: int) -> Iterable[Segment]:
         """The newest segments that are not dead and have a phrase.
@@ -147,7 +146,7 @@ class Part(NamedTuple):
         self,
         queries: Sequence[PreparedQuery],
         k: int,
-        threshold: float,
+        thresholds: Sequence[float],
         without_equal: bool,
         threads: int,
     ) -> list[list[Hit]]:
@@ -157,14 +156,19 @@ class Part(NamedTuple):
 
         queries: the queries.
         k: how many hits are given for a query at most.
-        threshold: the smallest fuzzy score, from 0 to 1.
+        thresholds: for every query the smallest fuzzy score, from 0 to 1.
         without_equal: whether every segment is left out whose source equals the query in match
         tokens.
         threads: how many threads search."""
         dead, allowed = self.dead, None if self.subset is None else self.subset.by_rank
         if not dead:
             return self.postings.search(
-                queries, k, threshold, without_equal=without_equal, threads=threads, allowed=allowed
+                queries,
+                k,
+                thresholds,
+                without_equal=without_equal,
+                threads=threads,
+                allowed=allowed,
             )
         hits_of: list[list[Hit]] = [[] for _ in queries]
         remaining, size = list(range(len(queries))), k
@@ -173,7 +177,7 @@ class Part(NamedTuple):
             answers = self.postings.search(
                 pending,
                 size,
-                threshold,
+                [thresholds[i] for i in remaining],
                 without_equal=without_equal,
                 threads=threads,
                 allowed=allowed,
@@ -186,9 +190,48 @@ class Part(NamedTuple):
             remaining, size = short, 2 * size
         return hits_of
 
-    def _is_meant(self, number: int) -> bool:
+    def is_meant(self, number: int) -> bool:
+        """Whether the segment of an id may be found.
+
+        number: the id."""
         return number not in self.dead and (self.subset is None or bool(self.subset.of_ids[number]))
 
     def _fetched(self, ids: Sequence[int]) -> list[Segment]:
         segments = self.fetch(ids)  # others may be among them
         return [segments[number] for number in ids]
+
+
+def covering(
+    parts: Sequence[Part], words: Sequence[str], k: int, accepts: Callable[[int], bool]
+) -> list[Segment]:
+    """The segments of some parts that are not dead and together cover most of a text's rare
+    phrases; of equal sources the newest of the last part that has any.
+
+    parts: the parts.
+    words: the match tokens of the text.
+    k: how many segments are given at most.
+    accepts: says of an id whether the segment may be taken."""
+
+    if not parts:
+        return []
+    order = [*reversed(parts)]  # of equal candidates the first is taken
+    starts = np.cumsum([0, *(part.postings.sources for part in order)])
+    places = sum((part.postings.places(words) for part in parts), np.zeros(len(words), np.int64))
+    is_rare = rare(places)
+    of_parts = [part.postings.runs(words, is_rare) for part in order]
+    shifted = [
+        runs._replace(group=runs.group + start)
+        for runs, start in zip(of_parts, starts[:-1].tolist(), strict=True)
+    ]
+    runs = Runs(*map(np.concatenate, zip(*shifted, strict=True)))
+
+    def newest_of(group: int) -> tuple[int, int] | None:
+        row = int(np.searchsorted(starts, group, "right")) - 1
+        part = order[row]
+        number = part.postings.newest_of(
+            group - int(starts[row]), lambda number: part.is_meant(number) and accepts(number)
+        )
+        return None if number is None else (row, number)
+
+    found = select(runs, is_rare, int(starts[-1]), k, newest_of)
+    return [order[row].fetch([number])[number] for row, number in found]

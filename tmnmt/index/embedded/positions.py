@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.index.concordance import Phrase, Word, spelling
+from tmnmt.index.embedded.packed import PackedLists
 from tmnmt.index.kernels.arrays import (
     BLOCK_BITS,
     DAMAGE,
@@ -25,7 +26,7 @@ from tmnmt.index.kernels.arrays import (
     newest_with,
 )
 
-POSITION_START, POSITIONS = "position_start", "positions"
+POSITION, POSITIONS = "position", "positions"  # a kind of lists, and its last part
 TARGET = "target_"  # before the names of a part that is of the targets
 _LAST = "\U0010ffff"  # no token has it
 # A word is rare where there are so many times as many segments; and a word is looked for by halving
@@ -35,7 +36,6 @@ NEWEST = 1 << 15  # segments that are looked at one by one, before all are as th
 
 Int64 = NDArray[np.int64]
 UInt8 = NDArray[np.uint8]
-Lists = Sequence[tuple[Int64, Int64]]  # of every word: where its lists begin and end
 
 
 def order_of(word: str) -> tuple[str, str]:
@@ -52,11 +52,12 @@ class WordPositions:
         """parts: the arrays of the postings, by their names.
         prefix: what the names of one side begin with."""
         self._text = parts[f"{prefix}vocabulary"]
-        self._start, self._positions = parts[prefix + POSITION_START], parts[prefix + POSITIONS]
+        self._positions = PackedLists.of_parts(parts, prefix + POSITION)
         self._length_start = parts[f"{prefix}length_start"]
         self._token_start = parts[f"{prefix}token_start"]
         self._offsets, self._members = parts[f"{prefix}member_offsets"], parts[f"{prefix}members"]
         self._ids = parts[f"{prefix}ids"]
+        self._size = int(self._token_start[-1])  # positions
 
     def newest(self, phrase: Phrase, k: int, allowed_ids: NDArray[np.bool_] | None) -> list[int]:
         """The ids of the newest segments that have a phrase.
@@ -66,8 +67,9 @@ class WordPositions:
         allowed_ids: (ids,), by id whether the segment counts; None lets all count.
 
         Raises ValueError and IndexError where what is read is damaged."""
-        lists = [self._lists(word, phrase.match_case) for word in phrase.words]
-        counts = [int((ends - begins).sum()) for begins, ends in lists]
+        lists = [self._word_numbers(word, phrase.match_case) for word in phrase.words]
+        start = self._positions.start
+        counts = [int((start[of_word + 1] - start[of_word]).sum()) for of_word in lists]
         k = min(k, len(self._ids))
         if not k or not all(counts):
             return []
@@ -77,17 +79,23 @@ class WordPositions:
         return newest
 
     def _ranks(
-        self, phrase: Phrase, lists: Lists, counts: Sequence[int], k: int, allowed: UInt8 | None
+        self,
+        phrase: Phrase,
+        lists: Sequence[Int64],
+        counts: Sequence[int],
+        k: int,
+        allowed: UInt8 | None,
     ) -> Int64:
-        """The ranks of the `k` newest, in no order."""
+        """The ranks of the `k` newest, in no order. `lists`: the numbers of the words that each
+        word of the phrase means."""
         rarest = counts.index(min(counts))
         is_rare = FREQUENT * counts[rarest] < len(self._members)
-        bit_words = len(self._positions) // 64 + 4
+        bit_words = self._size // 64 + 4
         bits = {
             word: np.zeros(bit_words, np.uint64)
-            for word, (begins, _), count in zip(phrase.words, lists, counts, strict=True)
+            for word, of_word, count in zip(phrase.words, lists, counts, strict=True)
             if not is_rare
-            or (word != phrase.words[rarest] and len(begins) * FREQUENT * counts[rarest] > count)
+            or (word != phrase.words[rarest] and len(of_word) * FREQUENT * counts[rarest] > count)
         }
         bits_at = np.array(
             [
@@ -98,8 +106,8 @@ class WordPositions:
             ],
             np.int64,
         )
-        range_start = np.cumsum([0, *(len(begins) for begins, _ in lists)])
-        ranges = np.concatenate([np.column_stack(bounds) for bounds in lists])
+        list_start = np.cumsum([0, *map(len, lists)])
+        chosen = np.concatenate(lists)
         states, best = np.zeros(len(self._offsets) - 1, np.uint8), np.empty(k, np.int64)
         size = len(self._ids)
         sought = Sought(
@@ -108,9 +116,9 @@ class WordPositions:
             rarest=rarest,
             is_rare=is_rare,
             max_distance=phrase.within or 0,
-            range_start=address_of("starts", range_start, np.int64, len(lists) + 1),
-            ranges=address_of("ranges", ranges, np.int64, 2 * len(ranges)),
-            ranges_count=len(ranges),
+            list_start=address_of("starts", list_start, np.int64, len(lists) + 1),
+            lists=address_of("lists", chosen, np.int64, len(chosen)),
+            chosen_count=len(chosen),
             bits_at=address_of("bits", bits_at, np.int64, len(lists)),
             words_of_bits=bit_words,
             allowed=0 if allowed is None else address_of("allowed", allowed, np.uint8, size),
@@ -129,29 +137,31 @@ class WordPositions:
     def _side(self) -> dict[str, int]:
         """What `Sought` says of the side, whatever the phrase is."""
         stretches, count = self._stretches, len(self._stretches.lengths)
-        groups, segments, size = len(self._offsets) - 1, len(self._members), len(self._positions)
-        blocks, is_wide = (size >> BLOCK_BITS) + 1, self._positions.itemsize == 8
-        wide = np.int64 if is_wide else np.int32
+        groups, segments, size = len(self._offsets) - 1, len(self._members), self._size
+        stretch_blocks, positions = (size >> BLOCK_BITS) + 1, self._positions
+        lists, blocks = len(positions.start) - 1, len(positions.firsts)
+        packed_size = len(positions.packed)
         return {
-            "positions": address_of("positions", self._positions, wide, size),
             "size": size,
-            "is_wide": is_wide,
+            "start": address_of("starts of words", positions.start, np.int64, lists + 1),
+            "block_start": address_of("blocks", positions.block_start, np.int64, lists + 1),
+            "lists_count": lists,
+            "firsts": address_of("first positions", positions.firsts, np.int32, blocks),
+            "headers": address_of("headers", positions.headers, np.int64, blocks),
+            "blocks_count": blocks,
+            "packed": address_of("positions", positions.packed, np.uint64, packed_size),
+            "packed_size": packed_size,
             "stretches": address_of("stretches", stretches.starts, np.int64, count + 1),
             "lengths": address_of("lengths", stretches.lengths, np.int64, count),
             "stretches_count": count,
             "first_groups": address_of("first texts", stretches.first_groups, np.int64, count),
-            "stretch_at": address_of("blocks", stretches.of_blocks, np.int32, blocks),
+            "stretch_at": address_of("stretches", stretches.of_blocks, np.int32, stretch_blocks),
             "member_offsets": address_of("offsets", self._offsets, np.int32, groups + 1),
             "groups": groups,
             "members": address_of("members", self._members, np.int32, segments),
             "segments": segments,
             "group_of": address_of("texts of segments", self._group_of, np.int32, segments),
         }
-
-    def _lists(self, word: Word, match_case: bool) -> tuple[Int64, Int64]:
-        """Where the lists of positions of the words that are meant begin and end."""
-        numbers = self._word_numbers(word, match_case)
-        return self._start[numbers], self._start[numbers + 1]
 
     def _word_numbers(self, word: Word, match_case: bool) -> Int64:
         """The numbers of the words that are meant."""
@@ -176,12 +186,12 @@ class WordPositions:
     def _stretches(self) -> _Stretches:
         counts = np.diff(self._length_start)
         lengths = np.flatnonzero(counts * np.arange(len(counts)))
-        starts = np.append(self._token_start[lengths], len(self._positions))
+        starts = np.append(self._token_start[lengths], self._size)
         if not np.array_equal(np.diff(starts), counts[lengths] * lengths):
             raise ValueError("does not fit the lengths of the texts")
         if np.any(self._offsets[1:] == self._offsets[:-1]):
             raise ValueError("has a text without a segment")
-        blocks = np.arange(0, len(self._positions) + 1, 1 << BLOCK_BITS)
+        blocks = np.arange(0, self._size + 1, 1 << BLOCK_BITS)
         indices = np.minimum(np.searchsorted(starts, blocks, "right"), len(lengths)) - 1
         return _Stretches(starts, lengths, self._length_start[lengths], indices.astype(np.int32))
 
@@ -196,7 +206,7 @@ class WordPositions:
 
     @cached_property
     def _spellings(self) -> _Spellings:
-        return _Spellings(self._word, len(self._start) - 1)
+        return _Spellings(self._word, len(self._positions.start) - 1)
 
 
 class _Stretches(NamedTuple):

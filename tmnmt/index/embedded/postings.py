@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 import re
+import struct
 import threading
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -18,7 +20,8 @@ from numpy.typing import NDArray
 
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index.concordance import Phrase
-from tmnmt.index.embedded.fragments import Fragments
+from tmnmt.index.embedded.fragments import Fragments, Runs
+from tmnmt.index.embedded.packed import NAMES, block_starts, unpacked, width_of
 from tmnmt.index.embedded.positions import POSITIONS, TARGET, WordPositions
 from tmnmt.index.embedded.prepared import PreparedQuery
 from tmnmt.index.embedded.small_json import parsed
@@ -36,14 +39,16 @@ from tmnmt.index.kernels.arrays import (
     numbered,
     table_of,
 )
-from tmnmt.index.skeleton import sorted_hashes, texts_with
+from tmnmt.index.same_skeleton import OF_EQUAL_SOURCES
+from tmnmt.index.skeleton import texts_with
 
 # parts beside those of `kernels.Arrays`
 VOCABULARY, DOCUMENTS, IDS, SKELETONS = "vocabulary", "documents", "ids", "skeletons"
+POSTING = "posting"  # the kind of their lists
 NO_DOCUMENT = -1  # as the document to leave out: none
 QUERIES_A_CALL = 64  # of the compiled search; fewer would not be worth a thread
-OF_EQUAL_SOURCES = 4  # segments of one skeleton
 MOST_HITS_A_CALL = 1 << 20  # 32 bytes each are set aside, found or not
+_FLOAT = struct.Struct("d")
 _MOST_HEADER_BYTES, _ALIGNED = 192, 64
 _HEADER = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '(?P<type>[<|][iu][1-8])', 'fortran_order': False, "
@@ -98,15 +103,16 @@ class Postings:
         self._room = _Room()
 
     @classmethod
-    def open(cls, folder: Path) -> Postings:
+    def open(cls, folder: Path, *, with_words: bool = True) -> Postings:
         """The postings in a folder, mapped, so that they can be searched when the folder is gone.
         Only the small parts are read before the first search.
 
         folder: the folder.
+        with_words: whether they keep where words stand, which `with_phrase` and `covering` need.
 
         Raises MemoryIndexError where a part is unusable."""
         parts = {path.stem: _map(path) for path in folder.glob("*.npy")}
-        if (damage := first_damage(parts)) is not None:
+        if (damage := first_damage(parts, with_words)) is not None:
             raise _damaged(folder / f"{damage[0]}.npy", damage[1])
         return cls(folder, parts)
 
@@ -114,18 +120,18 @@ class Postings:
         self,
         queries: Sequence[PreparedQuery],
         k: int,
-        threshold: float,
+        thresholds: Sequence[float],
         *,
         without_equal: bool = False,
         threads: int = 1,
         allowed: NDArray[np.uint8] | None = None,
     ) -> list[list[Hit]]:
-        """For every query its segments of at least this score, best first, ties by newest. The
+        """For every query its segments of at least its score, best first, ties by newest. The
         answers do not depend on the number of threads.
 
         queries: the queries.
         k: how many segments are given for a query at most.
-        threshold: the smallest fuzzy score, from 0 to 1.
+        thresholds: for every query the smallest fuzzy score, from 0 to 1.
         without_equal: whether every segment is left out whose source equals the query in match
         tokens.
         threads: how many threads search.
@@ -134,16 +140,14 @@ class Postings:
         if k == 0:
             return [[] for _ in queries]
         size = max(1, min(QUERIES_A_CALL, MOST_HITS_A_CALL // k))
-        runs = [queries[i : i + size] for i in range(0, len(queries), size)]
+        runs = [slice(i, i + size) for i in range(0, len(queries), size)]
 
-        def search(run: Sequence[PreparedQuery]) -> list[list[Hit]]:
-            return self._search(run, k, threshold, without_equal, allowed)
+        def search(run: slice) -> list[list[Hit]]:
+            return self._search(queries[run], k, thresholds[run], without_equal, allowed)
 
-        if len(queries) <= size:
-            return search(queries) if queries else []
-        if threads == 1:
+        if threads == 1 or len(runs) < 2:
             return [hits for run in runs for hits in search(run)]
-        search(runs[0][:1])  # what is read or compiled once, before threads wait for it
+        search(slice(1))  # what is read or compiled once, before threads wait for it
         with ThreadPoolExecutor(min(threads, len(runs))) as pool:
             return [hits for hits_of in pool.map(search, runs) for hits in hits_of]
 
@@ -162,7 +166,7 @@ class Postings:
         ]
         if not rows:
             return ids
-        groups_of = texts_with(self._skeletons, [queries[row].skeleton_hash for row in rows])
+        groups_of = texts_with(self._parts[SKELETONS], [queries[row].skeleton_hash for row in rows])
         for row, groups in zip(rows, groups_of, strict=True):
             if len(groups):
                 ids[row] = self._members(queries[row], groups, is_meant)
@@ -188,28 +192,6 @@ class Postings:
                 break
         return ids
 
-    @cached_property
-    def _skeletons(self) -> NDArray[np.uint64]:
-        """The hashes of all skeletons; computed where an index of a former format has none."""
-        if SKELETONS in self._parts:
-            return self._parts[SKELETONS]
-        lengths = np.diff(self._parts["length_start"])
-        of_groups = np.repeat(np.arange(len(lengths)), lengths)
-        return sorted_hashes(self._words(), self._parts["tokens"], of_groups)
-
-    def holds_token(self, is_meant: Callable[[str], object]) -> bool:
-        """Whether a condition holds for any text of the vocabularies of sources and targets.
-
-        is_meant: the condition. A text is a whole vocabulary, one word a line."""
-        vocabularies = (self._parts.get(name) for name in (VOCABULARY, TARGET + VOCABULARY))
-        texts = (words.tobytes().decode() for words in vocabularies if words is not None)
-        return any(map(is_meant, texts))
-
-    @property
-    def has_positions(self) -> bool:
-        """Whether it is kept where words stand, as it is since format 7."""
-        return POSITIONS in self._parts and TARGET + POSITIONS in self._parts
-
     def with_phrase(
         self, phrase: Phrase, k: int, allowed_ids: NDArray[np.bool_] | None = None
     ) -> list[int]:
@@ -219,24 +201,44 @@ class Postings:
         k: how many ids are given at most.
         allowed_ids: (ids,), by id whether the segment counts; None lets all count."""
         side, name = (self._sources, "") if phrase.side == "source" else (self._targets, TARGET)
-        try:
+        with self._reading(name + POSITIONS):
             return side.newest(phrase, k, allowed_ids)
-        except (IndexError, ValueError) as error:
-            raise _damaged(self._folder / f"{name}{POSITIONS}.npy", str(error)) from error
 
-    def covering(self, words: Sequence[str], k: int, is_meant: Callable[[int], bool]) -> list[int]:
-        """The ids of segments that together cover most of a text's rare phrases. There are none
-        where the postings do not keep where words stand.
+    @property
+    def sources(self) -> int:
+        """How many distinct token sequences the sources have."""
+        return self._fragments.sources
+
+    def places(self, words: Sequence[str]) -> NDArray[np.int64]:
+        """(words,), how often each word stands in the distinct sources.
+
+        words: the words."""
+        with self._reading(POSITIONS):
+            return self._fragments.places(words)
+
+    def runs(self, words: Sequence[str], is_rare: NDArray[np.bool_]) -> Runs:
+        """All runs of two tokens or more of a text that have a rare one.
 
         words: the match tokens of the text.
-        k: how many ids are given at most.
+        is_rare: (words,), which of them are rare."""
+        with self._reading(POSITIONS):
+            return self._fragments.runs(words, is_rare)
+
+    def newest_of(self, group: int, is_meant: Callable[[int], bool]) -> int | None:
+        """The id of the newest segment of a token sequence that is meant; None where none is.
+
+        group: the number of the sequence.
         is_meant: says of an id whether the segment may be taken."""
-        if not self.has_positions:
-            return []
+        with self._reading(POSITIONS):
+            return self._fragments.newest_of(group, is_meant)
+
+    @contextmanager
+    def _reading(self, name: str) -> Iterator[None]:
+        """What is raised where the part of this name is damaged is told as that."""
         try:
-            return self._fragments.covering(words, k, is_meant)
+            yield
         except (IndexError, ValueError) as error:
-            raise _damaged(self._folder / f"{POSITIONS}.npy", str(error)) from error
+            raise _damaged(self._folder / f"{name}.npy", str(error)) from error
 
     @cached_property
     def _fragments(self) -> Fragments:
@@ -259,7 +261,8 @@ class Postings:
 
     def groups(self) -> Iterator[tuple[list[str], list[int]]]:
         """Every distinct token sequence and the ids of its segments, newest first."""
-        words = self._words()
+        words = self._parts[VOCABULARY].tobytes().decode().split("\n")
+        width = width_of(len(words))
         ids = self._ids[self._parts["members"]]
         members = iter(itertools.pairwise(self._parts["member_offsets"].tolist()))
         for length, (first, end) in enumerate(
@@ -267,32 +270,30 @@ class Postings:
         ):
             for start in range(first, end, length or 1):  # none has no tokens
                 begin, stop = next(members)
-                tokens = self._parts["tokens"][start : start + length].tolist()
+                places = np.arange(start, start + length, dtype=np.int64)
+                tokens = unpacked(self._parts["tokens"], places * width, width).tolist()
                 yield [words[token] for token in tokens], ids[begin:stop].tolist()
-
-    def _words(self) -> list[str]:
-        return self._parts[VOCABULARY].tobytes().decode().split("\n")
 
     def _search(
         self,
         queries: Sequence[PreparedQuery],
         k: int,
-        threshold: float,
+        thresholds: Sequence[float],
         without_equal: bool,
         allowed: NDArray[np.uint8] | None,
     ) -> list[list[Hit]]:
-        text, query_rows = self._encode(queries)
+        text, query_rows = self._encode(queries, thresholds)
         mapped = self._mapped  # in a variable: its arrays must live until the search is done
         room, address = self._room, query_rows.buffer_info()[0]
         mask = 0 if allowed is None else address_of("allowed", allowed, np.uint8, len(self._ids))
         job = array(
             "q", Job(address, len(queries), k, without_equal, room.address, len(room.words), mask)
         )
-        best_of_each(mapped.table, job.buffer_info()[0], text, threshold - SLACK)
+        best_of_each(mapped.table, job.buffer_info()[0], text)
         while job[REQUIRED]:
             room.grow(job[REQUIRED], 4 * job[HITS])
             job[ROOM], job[ROOM_SIZE] = room.address, len(room.words)
-            best_of_each(mapped.table, job.buffer_info()[0], text, threshold - SLACK)
+            best_of_each(mapped.table, job.buffer_info()[0], text)
         rows = room.words[: 4 * job[HITS]].view(np.float64).reshape(-1, 4)
         ids = self._ids_of(rows[:, 1].astype(np.int64))
         hits: list[list[Hit]] = [[] for _ in queries]
@@ -300,22 +301,27 @@ class Postings:
             hits[int(query)].append(Hit(number, int(edits), score))
         return hits
 
-    def _encode(self, queries: Sequence[PreparedQuery]) -> tuple[bytes, array[int]]:
+    def _encode(
+        self, queries: Sequence[PreparedQuery], thresholds: Sequence[float]
+    ) -> tuple[bytes, array[int]]:
         """The queries as `best_of_each` reads them: ASCII as it is, of other text the tokens."""
         texts = []
         rows = array("q")
         end = 0
-        for query in queries:
+        for query, threshold in zip(queries, thresholds, strict=True):
             content, one_a_line = query.encoded
             texts.append(content)
             end += len(content)
             rows.extend((end, one_a_line, self._document(query.query.without_document)))
+            rows.frombytes(_FLOAT.pack(threshold - SLACK))
         return b"".join(texts), rows
 
     @cached_property
     def _mapped(self) -> _Mapped:
         words = numbered(self._parts[VOCABULARY])
-        arrays = Arrays(**{name: self._parts[name] for name in Arrays._fields})
+        start = self._parts[NAMES[0].format(POSTING)]
+        parts = {**self._parts, "posting_block": block_starts(start)}
+        arrays = Arrays(**{name: parts[name] for name in Arrays._fields})
         table = table_of(arrays, words)
         address = address_of("table", table, np.int64, table.size)
         return _Mapped(address, (*arrays, *words, table))

@@ -12,34 +12,40 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tmnmt.index.embedded.packed import NAMES, block_starts, width_of, words_for
 from tmnmt.index.kernels.arrays import KINDS
 
 BLOCK = 512  # groups, as `lanes.BLOCK`
 _KINDS = {
-    **KINDS,
+    **{name: kind for name, kind in KINDS.items() if name != "posting_block"},
+    "skeletons": np.uint64,
     "ids": np.unsignedinteger,
     "vocabulary": np.uint8,
     "documents": np.uint8,
 }
-_POSITIONS = {"position_start": np.int64, "positions": np.signedinteger}
+_POSITIONS = {
+    "position_start": np.int64,
+    "position_first": np.int32,
+    "position_header": np.int64,
+    "positions": np.uint64,
+}
 _TARGETS = {
     f"target_{name}": kind
     for name, kind in (_KINDS | _POSITIONS).items()
     if name.startswith(("length", "token_", "member", "ids", "vocabulary", "position"))
 }
-# since formats 6 and 7: an index of before has none
-_LATER = {"skeletons": np.uint64, **_POSITIONS, **_TARGETS}
+_WORDS = {**_POSITIONS, **_TARGETS}  # where words stand
 
 Parts = Mapping[str, NDArray[Any]]
 
 
-def first_damage(parts: Parts) -> tuple[str, str] | None:
+def first_damage(parts: Parts, with_words: bool) -> tuple[str, str] | None:
     """The name of the first part that cannot be right, and what is wrong with it; None where all
     can be right.
 
-    parts: the arrays of the postings, by their names."""
-    later = {name: kind for name, kind in _LATER.items() if name in parts}
-    for name, kind in (_KINDS | later).items():
+    parts: the arrays of the postings, by their names.
+    with_words: whether it must be there where words stand."""
+    for name, kind in (_KINDS | (_WORDS if with_words else {})).items():
         if name not in parts:
             return name, "is missing"
         part = parts[name]
@@ -49,10 +55,11 @@ def first_damage(parts: Parts) -> tuple[str, str] | None:
             return name, f"holds {part.dtype}"
         if part.ndim != (2 if name == "columns" else 1):
             return name, f"has {part.ndim} dimensions"
-    return next(((name, problem) for name, right, problem in _content(parts) if not right), None)
+    content = _content(parts, with_words)
+    return next(((name, problem) for name, right, problem in content if not right), None)
 
 
-def _content(parts: Parts) -> Iterator[tuple[str, bool, str]]:
+def _content(parts: Parts, with_words: bool) -> Iterator[tuple[str, bool, str]]:
     """What must hold, each a part, whether it does, and what is wrong where it does not. Each may
     rely on those before it."""
     groups, segments = len(parts["member_offsets"]) - 1, len(parts["ids"])
@@ -68,10 +75,12 @@ def _content(parts: Parts) -> Iterator[tuple[str, bool, str]]:
     lengths = np.arange(len(parts["length_start"]) - 1)
     tokens = np.cumsum(np.diff(parts["length_start"]) * lengths)
     start = parts["token_start"]
-    yield "token_start", _ascends(start, len(parts["tokens"])), "is out of order"
+    yield "token_start", len(start) > 0 and start[0] == 0, "is out of order"
     yield "token_start", np.array_equal(start[1:], tokens), "does not fit length_start.npy"
     yield from _features(parts, groups)
-    if _TARGETS.keys() <= parts.keys():
+    bits = int(start[-1]) * width_of(len(parts["feature_start"]) - 1)
+    yield "tokens", len(parts["tokens"]) == words_for(bits), "does not fit token_start.npy"
+    if with_words:
         yield from _words_of(parts, "")
         yield from _words_of(parts, "target_")
 
@@ -81,13 +90,13 @@ def _words_of(parts: Parts, side: str) -> Iterator[tuple[str, bool, str]]:
     arrays = {
         name: parts[side + name] for name in ("length_start", "token_start", "member_offsets")
     }
-    start, positions = parts[f"{side}position_start"], parts[f"{side}positions"]
+    start, size = parts[f"{side}position_start"], int(arrays["token_start"].max(initial=0))
     segments, groups = len(parts[f"{side}ids"]), len(arrays["member_offsets"]) - 1
     yield f"{side}members", len(parts[f"{side}members"]) == segments, f"does not fit {side}ids.npy"
     for name, last in (
         ("member_offsets", segments),
         ("length_start", groups),
-        ("token_start", len(positions)),
+        ("token_start", size),
     ):
         yield f"{side}{name}", _ascends(arrays[name], last), "is out of order"
     yield (
@@ -95,7 +104,8 @@ def _words_of(parts: Parts, side: str) -> Iterator[tuple[str, bool, str]]:
         len(arrays["token_start"]) == len(arrays["length_start"]),
         f"does not fit {side}length_start.npy",
     )
-    yield f"{side}position_start", _ascends(start, len(positions)), "is out of order"
+    yield f"{side}position_start", _ascends(start, size), "is out of order"
+    yield from _lists(parts, f"{side}position")
     yield (
         f"{side}vocabulary",
         _words(parts[f"{side}vocabulary"]) == len(start) - 1,
@@ -118,16 +128,23 @@ def _features(parts: Parts, groups: int) -> Iterator[tuple[str, bool, str]]:
         "does not name every column",
     )
     yield "posting_start", len(parts["posting_start"]) == len(features) + 1, "has a wrong size"
-    yield (
-        "posting_start",
-        _ascends(parts["posting_start"], len(parts["postings"])),
-        "is out of order",
-    )
+    start = parts["posting_start"]
+    yield "posting_start", _ascends(start, int(start[-1])), "is out of order"
+    yield from _lists(parts, "posting")
     yield (
         "vocabulary",
         _words(parts["vocabulary"]) == len(parts["feature_start"]) - 1,
         "is not the words that were built",
     )
+
+
+def _lists(parts: Parts, kind: str) -> Iterator[tuple[str, bool, str]]:
+    """What must hold of lists whose beginnings are in order."""
+    start, first, header, packed = (name.format(kind) for name in NAMES)
+    blocks = block_starts(parts[start])[-1]
+    for name in (first, header):
+        yield start, len(parts[name]) == blocks, f"does not fit {name}.npy"
+    yield packed, len(parts[packed]) > 0, "is too short"
 
 
 def _ascends(offsets: NDArray[Any], last: int) -> bool:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from tmnmt.compiled.native import Native
 
 UNKNOWN = -1  # the number of a token that is not in the vocabulary
+LIST_BLOCK = 128  # numbers of a packed list that have one width
+WIDTH_BITS = 6  # of a block's header that say the width
 
 UInt8 = NDArray[np.uint8]
 UInt64 = NDArray[np.uint64]
@@ -29,13 +31,17 @@ class Arrays(NamedTuple):
 
     length_start: Int64  # (longest + 2,) first group of every length
     token_start: Int64  # (longest + 2,) where that group's tokens begin
-    tokens: Int32  # (all tokens of the groups,)
+    tokens: UInt64  # all tokens of the groups, each in `token_width` bits
     feature_start: Int32  # (vocabulary + 1,) first feature of every token
     column_of: Int16  # (features,) -1: it has postings
     columns: UInt64  # (columns + 1, 8 words a block), flat; bit g: group g has the feature;
     # rarest last but for an empty one
+    # the groups of every feature that has no column, as `PackedLists`
     posting_start: Int64  # (features + 1,)
-    postings: Int32  # the groups of every feature that has no column, ascending
+    posting_block: Int64  # (features + 1,)
+    posting_first: Int32
+    posting_header: Int64
+    postings: UInt64
     member_offsets: Int32  # (groups + 1,)
     members: Int32  # (segments,) ranks of every group's segments, ascending
     document_of: Int32  # (segments,) by rank
@@ -44,12 +50,15 @@ class Arrays(NamedTuple):
 KINDS: Kinds = {
     "length_start": np.int64,
     "token_start": np.int64,
-    "tokens": np.int32,
+    "tokens": np.uint64,
     "feature_start": np.int32,
     "column_of": np.int16,
     "columns": np.uint64,
     "posting_start": np.int64,
-    "postings": np.int32,
+    "posting_block": np.int64,
+    "posting_first": np.int32,
+    "posting_header": np.int64,
+    "postings": np.uint64,
     "member_offsets": np.int32,
     "members": np.int32,
     "document_of": np.int32,
@@ -71,8 +80,8 @@ class Job(NamedTuple):
     """What `best_of_each` is told beside the arrays and the text, as 64-bit numbers, and how far it
     is."""
 
-    queries: int  # address of (queries, 3) numbers: where its bytes end in the text, whether they
-    # are tokens, one a line, and the document that is left out
+    queries: int  # address of (queries, 4) numbers: where its bytes end in the text, whether they
+    # are tokens, one a line, the document that is left out, and the least score, a float64
     queries_count: int
     limit: int  # k
     without_equal: int
@@ -98,9 +107,16 @@ class Sought(NamedTuple):
     rarest: int  # which of them is gone through
     is_rare: int  # the positions of that one are gone through; else all words have bits
     max_distance: int  # tokens that words near each other may be apart; 0: they stand in a row
-    positions: int
     size: int  # of the positions
-    is_wide: int  # they have 64 bits, not 32
+    # the positions of every word, as `PackedLists`
+    start: int
+    block_start: int
+    lists_count: int
+    firsts: int
+    headers: int
+    blocks_count: int
+    packed: int
+    packed_size: int  # words
     stretches: int  # (stretches + 1,) where those of sequences of one length begin
     lengths: int  # (stretches,) of their sequences
     stretches_count: int
@@ -111,9 +127,9 @@ class Sought(NamedTuple):
     members: int
     segments: int
     group_of: int  # (segments,) by rank
-    range_start: int  # (words + 1,) of `ranges`
-    ranges: int  # (ranges, 2): where a list or several of a word begin and end
-    ranges_count: int
+    list_start: int  # (words + 1,) of `lists`
+    lists: int  # the lists that a word has, one or several
+    chosen_count: int  # of them
     bits_at: int  # (words,): the addresses of bits that are all 0; 0: the word has none
     words_of_bits: int  # of 64 bits each
     allowed: int  # a byte a rank: 0 where the segment is left out; 0: all are kept
@@ -127,9 +143,7 @@ class Sought(NamedTuple):
 BLOCK_BITS = 8
 DAMAGE = -1  # what was read names something that is not there
 NEWEST_COUNT = Sought._fields.index("newest_count")
-best_of_each = Native(
-    "index.kernels.search", "best_of_each", "search", "int64", "int64", "bytes", "float64"
-)
+best_of_each = Native("index.kernels.search", "best_of_each", "search", "int64", "int64", "bytes")
 newest_with = Native("index.kernels.phrases", "newest_with", "concordance", "int64")
 _place_all = Native("index.kernels.tokens", "place_all", "table of words", *("int64",) * 5)
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.compiled.compiling import announced, compiled
+from tmnmt.index.kernels.packed import head_blocks, pack, pack_lists
 from tmnmt.index.kernels.tokens import NewWords
 
 Int16 = NDArray[np.int16]
@@ -192,3 +193,7 @@ def compile_all() -> None:
             single.copy(),
         )
         place(single, starts[:1].copy(), single.copy())
+        packed = np.zeros(2, np.uint64)
+        pack(single, 0, packed)
+        head_blocks(single, starts, single.copy(), np.zeros(1, np.int64))
+        pack_lists(single, starts, np.zeros(1, np.int64), packed)

@@ -20,8 +20,16 @@ from numpy.typing import NDArray
 
 from tmnmt.compiled.addresses import array_of
 from tmnmt.compiled.compiling import hot, inner, part
-from tmnmt.index.kernels.arrays import BLOCK_BITS, DAMAGE, NEWEST_COUNT, Sought
+from tmnmt.index.kernels.arrays import (
+    BLOCK_BITS,
+    DAMAGE,
+    LIST_BLOCK,
+    NEWEST_COUNT,
+    WIDTH_BITS,
+    Sought,
+)
 from tmnmt.index.kernels.lanes import lowest_set
+from tmnmt.index.kernels.packed import bits_at, block_from, is_inside
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -29,15 +37,19 @@ UInt8 = NDArray[np.uint8]
 UInt64 = NDArray[np.uint64]
 FIELDS = len(Sought._fields)
 _ONE, _ALL, _WORD = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64(63)
+_OF_WIDTH = (1 << WIDTH_BITS) - 1
 _PAD = 64  # bits before the first position, so that what is around it can be read
 
 
 class Side(NamedTuple):
     """What is told of a side of the memory, and where its words of the phrase stand."""
 
-    positions32: Int32  # one of the two has the positions
-    positions64: Int64
-    is_wide: bool
+    size: int  # positions
+    start: Int64  # the lists of positions, as `PackedLists`
+    block_start: Int64
+    firsts: Int32
+    headers: Int64
+    packed: UInt64
     stretches: Int64
     lengths: Int64
     first_groups: Int64
@@ -45,8 +57,8 @@ class Side(NamedTuple):
     member_offsets: Int32
     members: Int32
     group_of: Int32  # of every rank
-    range_start: Int64  # (words + 1,) first range of every word
-    ranges: Int64  # (ranges, 2), flat: begins and ends in the positions
+    list_start: Int64  # (words + 1,) of `lists`
+    lists: Int64  # those of every word of the phrase
     bits_at: Int64  # (words,) the address of the bits of every word; 0: it has none
     words_of_bits: int
 
@@ -62,36 +74,52 @@ class PhraseQuery(NamedTuple):
 
 
 @inner
-def position(side: Side, index: int) -> int:
-    if side.is_wide:
-        return int(side.positions64[index])
-    return int(side.positions32[index])
+def count_of(side: Side, row: int, block: int) -> int:
+    """How many positions a block of a list has; fewer than none where it is damaged."""
+    remaining = side.start[row + 1] - side.start[row]
+    count = min(LIST_BLOCK, remaining - LIST_BLOCK * (block - side.block_start[row]))
+    return count if is_inside(side.packed, side.headers[block], count) else -1
 
 
 @part
-def mark(side: Side, word: int, size: int) -> bool:
-    """Sets the bits of a word; False where a position is none of the side."""
+def mark(side: Side, word: int) -> bool:
+    """Sets the bits of a word; False where what is read is damaged."""
     bits = array_of(side.bits_at[word], side.words_of_bits, np.uint64)
-    for row in range(side.range_start[word], side.range_start[word + 1]):
-        for i in range(side.ranges[2 * row], side.ranges[2 * row + 1]):
-            offset = position(side, i)
-            if offset < 0 or offset >= size:
+    for i in range(side.list_start[word], side.list_start[word + 1]):
+        row = side.lists[i]
+        for block in range(side.block_start[row], side.block_start[row + 1]):
+            count, header = count_of(side, row, block), side.headers[block]
+            if count < 0:
                 return False
-            bits[(offset + _PAD) >> 6] |= _ONE << (np.uint64(offset) & _WORD)
+            place, width = header >> WIDTH_BITS, header & _OF_WIDTH
+            offset = int(side.firsts[block])
+            for j in range(count):
+                if j > 0:
+                    offset += bits_at(side.packed, place, width)
+                    place += width
+                if offset < 0 or offset >= side.size:
+                    return False
+                bits[(offset + _PAD) >> 6] |= _ONE << (np.uint64(offset) & _WORD)
     return True
 
 
-@inner
-def first_from(side: Side, begin: int, end: int, minimum: int) -> int:
-    """The first place of a list [begin, end) whose position is `minimum` or later."""
-    low, high = begin, end
-    while low < high:
-        middle = (low + high) >> 1
-        if position(side, middle) < minimum:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+@hot
+def first_from(side: Side, row: int, minimum: int) -> int:
+    """The first position of a list that is `minimum` or later; the size of the side where there is
+    none."""
+    begin, end = side.block_start[row], side.block_start[row + 1]
+    for block in range(block_from(side.firsts, begin, end, minimum), end):
+        offset = int(side.firsts[block])
+        if offset >= minimum:
+            return offset
+        count, header = count_of(side, row, block), side.headers[block]
+        place, width = header >> WIDTH_BITS, header & _OF_WIDTH
+        for _ in range(count - 1):
+            offset += bits_at(side.packed, place, width)
+            place += width
+            if offset >= minimum:
+                return offset
+    return side.size
 
 
 @inner
@@ -100,10 +128,8 @@ def stands_at(side: Side, word: int, offset: int) -> bool:
     if side.bits_at[word] != 0:
         bits = array_of(side.bits_at[word], side.words_of_bits, np.uint64)
         return bool((bits[(offset + _PAD) >> 6] >> (np.uint64(offset) & _WORD)) & _ONE != 0)
-    for row in range(side.range_start[word], side.range_start[word + 1]):
-        end = side.ranges[2 * row + 1]
-        place = first_from(side, side.ranges[2 * row], end, offset)
-        if place < end and position(side, place) == offset:
+    for i in range(side.list_start[word], side.list_start[word + 1]):
+        if first_from(side, side.lists[i], offset) == offset:
             return True
     return False
 
@@ -132,12 +158,11 @@ def word_bits(side: Side, word: int, low: int, begin: int, end: int) -> np.uint6
             bits &= (_ONE << np.uint64(end - low)) - _ONE
         return bits
     first, last = max(low, begin), min(low + 64, end)
-    for row in range(side.range_start[word], side.range_start[word + 1]):
-        list_end = side.ranges[2 * row + 1]
-        place = first_from(side, side.ranges[2 * row], list_end, first)
-        while place < list_end and position(side, place) < last:
-            bits |= _ONE << np.uint64(position(side, place) - low)
-            place += 1
+    for i in range(side.list_start[word], side.list_start[word + 1]):
+        offset = first_from(side, side.lists[i], first)
+        while offset < last:
+            bits |= _ONE << np.uint64(offset - low)
+            offset = first_from(side, side.lists[i], offset + 1)
     return bits
 
 
@@ -314,29 +339,37 @@ def by_positions(
 ) -> int:
     """Looks at the positions of the rarest word; how many segments it has found, or DAMAGE."""
     count, oldest, begin, end, group, is_open = 0, side.members.size, 0, 0, 0, False
-    rows = side.range_start[phrase.rarest], side.range_start[phrase.rarest + 1]
-    for row in range(rows[0], rows[1]):
-        for i in range(side.ranges[2 * row], side.ranges[2 * row + 1]):
-            offset = position(side, i)
-            if offset < begin or offset >= end:
-                if offset < 0 or offset >= side.positions64.size:
-                    return DAMAGE
-                stretch = np.int64(side.stretch_at[offset >> BLOCK_BITS])
-                while offset >= side.stretches[stretch + 1]:
-                    stretch += 1
-                length, inside = side.lengths[stretch], offset - side.stretches[stretch]
-                order = inside // length
-                begin = side.stretches[stretch] + order * length
-                group, end = side.first_groups[stretch] + order, begin + length
-                newest = side.members[side.member_offsets[group]]
-                is_open = newest < oldest and states[group] == 0
-            if is_open and is_there(side, phrase, offset, begin, end):
-                states[group], is_open = 1, False
-                count = put_all(side, phrase, group, allowed, best, count)
-                if count == DAMAGE:
-                    return DAMAGE
-                if count == best.size:
-                    oldest = best[0]
+    for i in range(side.list_start[phrase.rarest], side.list_start[phrase.rarest + 1]):
+        row = side.lists[i]
+        for block in range(side.block_start[row], side.block_start[row + 1]):
+            positions, header = count_of(side, row, block), side.headers[block]
+            if positions < 0:
+                return DAMAGE
+            place, width = header >> WIDTH_BITS, header & _OF_WIDTH
+            offset = int(side.firsts[block])
+            for j in range(positions):
+                if j > 0:
+                    offset += bits_at(side.packed, place, width)
+                    place += width
+                if offset < begin or offset >= end:
+                    if offset < 0 or offset >= side.size:
+                        return DAMAGE
+                    stretch = np.int64(side.stretch_at[offset >> BLOCK_BITS])
+                    while offset >= side.stretches[stretch + 1]:
+                        stretch += 1
+                    length, inside = side.lengths[stretch], offset - side.stretches[stretch]
+                    order = inside // length
+                    begin = side.stretches[stretch] + order * length
+                    group, end = side.first_groups[stretch] + order, begin + length
+                    newest = side.members[side.member_offsets[group]]
+                    is_open = newest < oldest and states[group] == 0
+                if is_open and is_there(side, phrase, offset, begin, end):
+                    states[group], is_open = 1, False
+                    count = put_all(side, phrase, group, allowed, best, count)
+                    if count == DAMAGE:
+                        return DAMAGE
+                    if count == best.size:
+                        oldest = best[0]
     return count
 
 
@@ -344,31 +377,35 @@ def newest_with(job_address: int) -> int:
     """Writes the ranks of the k newest segments with the phrase of a `Sought`, in no order, and how
     many there are; or that what it reads is damaged."""
     job = array_of(job_address, FIELDS, np.int64)
-    words, size, stretches, groups, segments = job[0], job[5], job[9], job[13], job[15]
-    phrase = PhraseQuery(words, job[1], job[3], job[22] == 0, job[26])
+    words, size, lists, blocks, stretches = job[0], job[4], job[7], job[10], job[15]
+    groups, segments = job[19], job[21]
+    phrase = PhraseQuery(words, job[1], job[3], job[28] == 0, job[32])
     side = Side(
-        array_of(job[4], size, np.int32),
-        array_of(job[4], size, np.int64),
-        job[6] != 0,
-        array_of(job[7], stretches + 1, np.int64),
-        array_of(job[8], stretches, np.int64),
-        array_of(job[10], stretches, np.int64),
-        array_of(job[11], (size >> BLOCK_BITS) + 1, np.int32),
-        array_of(job[12], groups + 1, np.int32),
-        array_of(job[14], segments, np.int32),
-        array_of(job[16], segments, np.int32),
-        array_of(job[17], words + 1, np.int64),
-        array_of(job[18], 2 * job[19], np.int64),
-        array_of(job[20], words, np.int64),
-        job[21],
+        size,
+        array_of(job[5], lists + 1, np.int64),
+        array_of(job[6], lists + 1, np.int64),
+        array_of(job[8], blocks, np.int32),
+        array_of(job[9], blocks, np.int64),
+        array_of(job[11], job[12], np.uint64),
+        array_of(job[13], stretches + 1, np.int64),
+        array_of(job[14], stretches, np.int64),
+        array_of(job[16], stretches, np.int64),
+        array_of(job[17], (size >> BLOCK_BITS) + 1, np.int32),
+        array_of(job[18], groups + 1, np.int32),
+        array_of(job[20], segments, np.int32),
+        array_of(job[22], segments, np.int32),
+        array_of(job[23], words + 1, np.int64),
+        array_of(job[24], job[25], np.int64),
+        array_of(job[26], words, np.int64),
+        job[27],
     )
-    allowed, states = array_of(job[22], segments, np.uint8), array_of(job[23], groups, np.uint8)
-    best, count = array_of(job[24], job[25], np.int64), 0
+    allowed, states = array_of(job[28], segments, np.uint8), array_of(job[29], groups, np.uint8)
+    best, count = array_of(job[30], job[31], np.int64), 0
     for word in range(words):
         is_new = side.bits_at[word] != 0
         for previous in range(word):
             is_new = is_new and side.bits_at[previous] != side.bits_at[word]
-        if is_new and not mark(side, word, size):
+        if is_new and not mark(side, word):
             job[NEWEST_COUNT] = DAMAGE
             return 0
     if job[2] != 0:

@@ -47,10 +47,12 @@ from tmnmt.index.kernels.arrays import (
     COUNT,
     HITS,
     LIMIT,
+    LIST_BLOCK,
     QUERIES,
     REQUIRED,
     ROOM,
     ROOM_SIZE,
+    WIDTH_BITS,
     WITHOUT_EQUAL,
     Arrays,
     Job,
@@ -67,6 +69,7 @@ from tmnmt.index.kernels.lanes import (
     repeat,
     store,
 )
+from tmnmt.index.kernels.packed import bits_at, block_from, is_inside
 from tmnmt.index.kernels.tokens import encode
 
 Int16 = NDArray[np.int16]
@@ -76,6 +79,8 @@ UInt8 = NDArray[np.uint8]
 UInt64 = NDArray[np.uint64]
 # 0 as a number like others: for the literal 0 numba compiles what is called with it once more
 _NONE = cast(int, np.int64(0))
+_OF_WIDTH = (1 << WIDTH_BITS) - 1
+_HALF, _LOW_HALF = np.uint64(32), np.uint64(0xFFFFFFFF)
 _ZERO, _ONE, _TOP, _ALL = np.uint64(0), np.uint64(1), np.uint64(63), np.uint64(0xFFFFFFFFFFFFFFFF)
 # 64 groups a word, 512 a block
 _WORD, _WORD_BITS, _BLOCK_BITS = np.uint64(WORDS), np.uint64(6), np.uint64(9)
@@ -100,8 +105,8 @@ class Room(NamedTuple):
     plus: UInt64  # (words of 64 positions,) a column of the edit distance's matrix
     minus: UInt64
     survivors: UInt64  # (8,)
-    counters: UInt64  # (blocks, planes, 8 words), flat, and spare ones
-    touched: Int32  # (blocks,) whether anything was counted there
+    counters: UInt64  # (blocks + 1, planes, 8 words), flat, and spare ones
+    touched: Int32  # (blocks,) how many postings lie there
     groups: Int32  # (groups,) candidates
     lengths: Int32
     shared: Int32  # tokens shared with the query, with multiplicity
@@ -124,7 +129,7 @@ def carved(address: int, size: int, groups: int, longest: int) -> tuple[int, Roo
     """The room at an address for a query of `size` tokens, and where it ends."""
     offset, blocks, spots = address, groups // BLOCK + 1, (size + 63) // 64
     token_bytes, group_bytes = 8 * (size // 2 + 2), 8 * (groups // 2 + 1)
-    counters = (blocks * planes_of(size) + SPARE_PLANES) * WORDS
+    counters = ((blocks + 1) * planes_of(size) + SPARE_PLANES) * WORDS
     bits_offset = offset + 4 * token_bytes
     bits = bits_offset + 8 * size * spots
     survivors = bits + 16 * spots
@@ -158,7 +163,7 @@ class Query(NamedTuple):
     columns: Int32  # rarest first, filled up to fours with the empty one
     column_count: int  # columns without that
     filled: int  # with that
-    rare: Int32  # features that have postings
+    rare: Int32  # features that have postings, those with the fewest first
     rare_count: int  # of them
     planes: int  # bits of a count
     distinct: Int32  # its known tokens, ascending
@@ -170,7 +175,7 @@ class Query(NamedTuple):
 
 
 @part
-def sort(numbers: Int32, size: int) -> None:
+def sort(numbers: Int32 | UInt64, size: int) -> None:
     """Sorts the first `size` numbers in place (Shell 1959, gaps by Knuth: 1, 4, 13 ...)."""
     gap = 1
     while gap < size // 3:
@@ -189,6 +194,7 @@ def sort(numbers: Int32, size: int) -> None:
 def query_of(arrays: Arrays, sequence: Int32, size: int, room: Room) -> Query:
     """The features and the pattern of a query: the first `size` token numbers (-1: in no group)."""
     tokens, columns, rare, distinct = room.sorted, room.columns, room.rare, room.distinct
+    keys = room.bits  # which are written later
     for i in range(size):
         tokens[i] = sequence[i]
     sort(tokens, size)
@@ -210,8 +216,12 @@ def query_of(arrays: Arrays, sequence: Int32, size: int, room: Room) -> Query:
             columns[column_count] = -arrays.column_of[feature]
             column_count += 1
         else:
-            rare[rare_count] = feature
+            count = arrays.posting_start[feature + 1] - arrays.posting_start[feature]
+            keys[rare_count] = np.uint64(count) << _HALF | np.uint64(feature)
             rare_count += 1
+    sort(keys, rare_count)
+    for i in range(rare_count):
+        rare[i] = keys[i] & _LOW_HALF
     sort(columns, column_count)
     filled = (column_count + 3) // 4 * 4
     for i in range(column_count):
@@ -249,6 +259,15 @@ def width_of(arrays: Arrays) -> int:
 
 
 @inner
+def token_width(arrays: Arrays) -> int:
+    """Bits of a token's number."""
+    width = 0
+    while (arrays.feature_start.size - 2) >> width > 0:
+        width += 1
+    return width
+
+
+@inner
 def first_of(ascending: Int32, begin: int, end: int, number: int) -> int:
     """Where the first item of [begin, end) of at least `number` stands (binary search)."""
     low, high = begin, end
@@ -261,6 +280,26 @@ def first_of(ascending: Int32, begin: int, end: int, number: int) -> int:
     return low
 
 
+@inner
+def clear(counters: UInt64, offset: int, size: int) -> None:
+    """Sets the planes of a block to 0."""
+    for place in range(offset, offset + size, WORDS):
+        store(counters, place, repeat(_ZERO))
+
+
+@hot
+def count_hit(counters: UInt64, offset: int, group: int) -> None:
+    """Counts a hit of a group in the planes of its block, which begin at `offset`."""
+    number = np.uint64(group)
+    place = np.uint64(offset) + ((number >> _WORD_BITS) & (_WORD - _ONE))
+    carry = _ONE << (number & _TOP)
+    while carry:
+        bits = counters[place]
+        counters[place] = bits ^ carry
+        carry &= bits
+        place += _WORD
+
+
 @part
 def add_postings(
     arrays: Arrays,
@@ -268,33 +307,47 @@ def add_postings(
     first: int,
     end: int,
     blocks: int,
+    required: int,
     counters: UInt64,
     touched: Int32,
 ) -> None:
     """Counts the features with postings, in the `counters` of the blocks of the window [first,
-    end), end to end, each of `planes` of 8 words; and notes in which blocks anything was
-    counted."""
-    first_block, block_count = np.uint64(first // BLOCK), np.uint64(blocks)
-    size = np.uint64(query.planes * WORDS)
+    end), each of `planes` of 8 words; and how many postings lie in each block. Where none does, the
+    counters are not written.
+
+    What shares `required` features misses so few that it has one of the first few more than these.
+    So a later feature is counted only in blocks that have one of the first."""
+    first_ones = query.column_count + query.rare_count - required + 1
+    first_block, size = first // BLOCK, query.planes * WORDS
     for i in range(query.rare_count):
         feature = query.rare[i]
-        begin, stop = arrays.posting_start[feature], arrays.posting_start[feature + 1]
-        start = first_of(arrays.postings, begin, stop, first)
-        for j in range(start, stop):
-            if arrays.postings[j] >= end:
+        list_begin, list_end = arrays.posting_block[feature], arrays.posting_block[feature + 1]
+        remaining = arrays.posting_start[feature + 1] - arrays.posting_start[feature]
+        begin = block_from(arrays.posting_first, list_begin, list_end, first)
+        for number in range(begin, list_end):
+            group = int(arrays.posting_first[number])
+            if group >= end:
                 break
-            group = np.uint64(arrays.postings[j])  # unsigned: it cannot count from the end
-            block = (group >> _BLOCK_BITS) - first_block
-            if block >= block_count:
-                continue  # out of order: damaged
-            touched[block] = 1
-            place = block * size + ((group >> _WORD_BITS) & (_WORD - _ONE))
-            carry = _ONE << (group & _TOP)
-            while carry:
-                bits = counters[place]
-                counters[place] = bits ^ carry
-                carry &= bits
-                place += _WORD
+            count = min(LIST_BLOCK, remaining - LIST_BLOCK * (number - list_begin))
+            header = arrays.posting_header[number]
+            if not is_inside(arrays.postings, header, count):
+                break  # damaged
+            offset, width = header >> WIDTH_BITS, header & _OF_WIDTH
+            for j in range(count):
+                if j > 0:
+                    group += bits_at(arrays.postings, offset, width)
+                    offset += width
+                if group >= end:
+                    break
+                if group < first:
+                    continue
+                block = np.uint64(group // BLOCK - first_block)  # as such it needs no sign
+                if touched[block] == 0:
+                    if i >= first_ones:
+                        continue
+                    clear(counters, int(block) * size, size)
+                touched[block] += 1
+                count_hit(counters, int(block) * size, group)
 
 
 @hot
@@ -347,11 +400,10 @@ def candidates(
         return count
     start, width, length = first // BLOCK, width_of(arrays), shortest
     blocks, size = (end - 1) // BLOCK + 1 - start, query.planes * WORDS
-    for place in range(blocks * size):
-        room.counters[place] = _ZERO
     for block in range(blocks):
         room.touched[block] = 0
-    add_postings(arrays, query, first, end, blocks, room.counters, room.touched)
+    least = max(0, math.ceil(min_score * max(query.size, shortest)))
+    add_postings(arrays, query, first, end, blocks, least, room.counters, room.touched)
     for block in range(blocks):
         begin = (start + block) * BLOCK
         while arrays.length_start[length + 1] <= begin:
@@ -359,8 +411,13 @@ def candidates(
         required = max(0, math.ceil(min_score * max(query.size, length)))
         if required > query.column_count + query.rare_count:
             break  # the longer, the more is needed
-        offset, spare = block * size, query.filled - required
-        if (required <= query.column_count or room.touched[block]) and add_columns(
+        hits, spare = int(room.touched[block]), query.filled - required
+        if required > query.column_count + hits:
+            continue
+        offset = (block if hits else blocks) * size
+        if hits == 0:  # counted in the room behind all blocks
+            clear(room.counters, offset, size)
+        if add_columns(
             arrays.columns, width, query, begin // 64, room.counters, offset, spare, room.survivors
         ):
             count = collect(
@@ -370,9 +427,9 @@ def candidates(
 
 
 @hot
-def edit_distance(query: Query, tokens: Int32, begin: int, end: int) -> int:
-    """Levenshtein distance of the query to tokens[begin:end]: a column of the matrix a step, 64
-    rows a machine word, as vertical differences +1 and -1 (Hyyrö 2003)."""
+def edit_distance(query: Query, tokens: UInt64, width: int, begin: int, end: int) -> int:
+    """Levenshtein distance of the query to the tokens [begin, end), each of `width` bits: a column
+    of the matrix a step, 64 rows a machine word, as vertical differences +1 and -1 (Hyyrö 2003)."""
     plus, minus, spots = query.plus, query.minus, query.spots
     for w in range(spots):
         plus[w] = _ALL
@@ -380,8 +437,9 @@ def edit_distance(query: Query, tokens: Int32, begin: int, end: int) -> int:
     last = _ONE << np.uint64((query.size - 1) % 64)
     distance = query.size
     for i in range(begin, end):
-        row = first_of(query.distinct, 0, query.distinct_count, tokens[i])
-        is_present = row < query.distinct_count and query.distinct[row] == tokens[i]
+        token = bits_at(tokens, i * width, width)
+        row = first_of(query.distinct, 0, query.distinct_count, token)
+        is_present = row < query.distinct_count and query.distinct[row] == token
         carry_plus, carry_minus = _ONE, _ZERO
         for w in range(spots):
             match = (query.bits[row * spots + w] if is_present else _ZERO) | carry_minus
@@ -552,6 +610,7 @@ def verify(
     order of what they miss; how many there are then. A candidate whose upper bound comes too late
     is left out, and so are segments that are not `allowed` (an address, as `Job` has it)."""
     keeps = array_of(allowed, arrays.document_of.size, np.uint8)
+    token_bits = token_width(arrays)
     for i in range(count):
         candidate = room.order[i]
         group, length = int(room.groups[candidate]), int(room.lengths[candidate])
@@ -567,7 +626,7 @@ def verify(
         if too_late(best, ranked, bound, int(arrays.members[first])):
             continue
         start = arrays.token_start[length] + (group - arrays.length_start[length]) * length
-        distance = edit_distance(query, arrays.tokens, start, start + length)
+        distance = edit_distance(query, arrays.tokens, token_bits, start, start + length)
         score = 1.0 - distance / longer
         if score < min_score or (without_equal and distance == 0):
             continue
@@ -633,15 +692,18 @@ def arrays_at(table: Int64) -> Arrays:
     return Arrays(
         array_of(table[0], table[1], np.int64),
         array_of(table[2], table[3], np.int64),
-        array_of(table[4], table[5], np.int32),
+        array_of(table[4], table[5], np.uint64),
         array_of(table[6], table[7], np.int32),
         array_of(table[8], table[9], np.int16),
         array_of(table[10], table[11], np.uint64),
         array_of(table[12], table[13], np.int64),
-        array_of(table[14], table[15], np.int32),
+        array_of(table[14], table[15], np.int64),
         array_of(table[16], table[17], np.int32),
-        array_of(table[18], table[19], np.int32),
-        array_of(table[20], table[21], np.int32),
+        array_of(table[18], table[19], np.int64),
+        array_of(table[20], table[21], np.uint64),
+        array_of(table[22], table[23], np.int32),
+        array_of(table[24], table[25], np.int32),
+        array_of(table[26], table[27], np.int32),
     )
 
 
@@ -649,21 +711,22 @@ def arrays_at(table: Int64) -> Arrays:
 def words_at(table: Int64) -> Words:
     """The vocabulary whose `addresses` it ends with."""
     return Words(
-        array_of(table[22], table[23], np.uint8),
-        array_of(table[24], table[25], np.int64),
-        array_of(table[26], table[27], np.int32),
+        array_of(table[28], table[29], np.uint8),
+        array_of(table[30], table[31], np.int64),
+        array_of(table[32], table[33], np.int32),
     )
 
 
-def best_of_each(table_address: int, job_address: int, text_address: int, min_score: float) -> int:
+def best_of_each(table_address: int, job_address: int, text_address: int) -> int:
     """The at most k best segments for every query, best first. table: `addresses` of `Arrays` and
     `Words`, job: a `Job`. Where there is not enough room it stops and says how many words it needs;
     called again with them and what it found, it goes on."""
     table, job = array_of(table_address, TABLE, np.int64), array_of(job_address, JOB, np.int64)
     arrays, words, count, k = arrays_at(table), words_at(table), job[COUNT], job[LIMIT]
-    queries, size_of_text = array_of(job[QUERIES], 3 * count, np.int64), 0
+    queries, size_of_text = array_of(job[QUERIES], 4 * count, np.int64), 0
+    least_scores = array_of(job[QUERIES], 4 * count, np.float64)
     for i in range(count):
-        size_of_text = queries[3 * i]
+        size_of_text = queries[4 * i]
     text = array_of(text_address, size_of_text, np.uint8)
     begin, room_end = job[ROOM] + 32 * k * count, job[ROOM] + 8 * job[ROOM_SIZE]
     numbers_at = begin + 16 * k
@@ -681,8 +744,8 @@ def best_of_each(table_address: int, job_address: int, text_address: int, min_sc
     top, groups = arrays.length_start.size - 2, arrays.member_offsets.size - 1
     while job[COMPLETED] < count:
         i = job[COMPLETED]
-        start = queries[3 * i - 3] if i else 0
-        size = encode(words, text, start, queries[3 * i], queries[3 * i + 1] != 0, numbers)
+        start, min_score = queries[4 * i - 4] if i else 0, least_scores[4 * i + 3]
+        size = encode(words, text, start, queries[4 * i], queries[4 * i + 1] != 0, numbers)
         if size > 0 and math.ceil(min_score * size) <= top:  # a longer text would need its square
             end, room = carved(ours, size, groups, top)
             if end > room_end:
@@ -695,7 +758,7 @@ def best_of_each(table_address: int, job_address: int, text_address: int, min_sc
                 room,
                 min_score,
                 job[WITHOUT_EQUAL] != 0,
-                queries[3 * i + 2],
+                queries[4 * i + 2],
                 job[ALLOWED],
                 best,
             )
