@@ -260,3 +260,32 @@ def test_a_request_that_is_put_off_is_tried_again(
         assert waits == [30.0, 30.0]
         with pytest.raises(ServerError, match="too many sessions"):
             client.session(write_to="")
+
+
+def test_what_is_sent_again_is_not_carried_out_twice(
+    served: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The storage has done what it was told, and its answer was lost."""
+    storage, waits = served.service.storage.sessions, list[float]()
+    monkeypatch.setattr("tmnmt.client.time.sleep", waits.append)
+    session = Client(served.url).session(write_to="")
+    append, withdraw = storage.append, storage.withdraw
+
+    def append_in_silence(*given: Any) -> None:
+        monkeypatch.setattr(storage, "append", append)
+        append(*given)
+        raise ServerError("no answer")
+
+    def withdraw_in_silence(*given: Any) -> None:
+        monkeypatch.setattr(storage, "withdraw", withdraw)
+        withdraw(*given)
+        raise ServerError("no answer")
+
+    session.confirm("All is void.", "Tout est nul.")
+    monkeypatch.setattr(storage, "append", append_in_silence)
+    session.confirm("It is void.", "Il est nul.")
+    assert len(waits) == 1 and session.confirmed == 2
+    monkeypatch.setattr(storage, "withdraw", withdraw_in_silence)
+    with pytest.raises(ServerError):
+        session.undo()
+    assert len(waits) == 1 and session.pairs()[0] == ("All is void.", "Tout est nul.")

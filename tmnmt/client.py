@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import secrets
 import time
 import urllib.error
 import urllib.request
@@ -213,7 +214,8 @@ class Client:
                 for segment in segments[start : start + AT_ONCE]
             ]
             path = f"/v1/memories/{_part(memory)}/segments"
-            ids += self.ask("POST", path, {"segments": records})["ids"]
+            answer = self.ask("POST", path, {"segments": records}, is_repeatable=False)
+            ids += answer["ids"]
         return ids
 
     def edit(self, memory: str, id: int, src: str, tgt: str) -> Segment:
@@ -307,23 +309,38 @@ class Client:
             self._upload("/v1/documents", Path(path), parameters), Path(destination), advance
         )
 
-    def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        is_repeatable: bool = True,
+    ) -> Any:
         """Sends a request and returns the JSON of its answer, or None where the answer is empty. A
         request that the server puts off is sent again, up to five times in all.
 
         method: the method of HTTP, such as "GET".
         path: the path at the server with its query, from "/v1/" on.
         body: what is sent as JSON; None sends no body.
+        is_repeatable: whether it may be carried out twice. Where it may not, it is not sent again
+        after an answer that leaves open whether it was carried out.
 
         Raises what the class says."""
         content = json.dumps(body).encode() if body is not None else None
-        answer = self._fetch(method, path, content, "application/json")
+        answer = self._fetch(method, path, content, "application/json", is_repeatable)
         try:
             return json.loads(answer) if answer else None
         except ValueError as error:
             raise ServerError(f"{self.url}: answers no JSON: is it tmnmt serve?") from error
 
-    def _fetch(self, method: str, path: str, content: bytes | None, kind: str) -> bytes:
+    def _fetch(
+        self,
+        method: str,
+        path: str,
+        content: bytes | None,
+        kind: str,
+        is_repeatable: bool = True,
+    ) -> bytes:
         """Raises as the class says."""
         request = self._request(method, path, content, kind)
         for number in range(TRIES):
@@ -334,7 +351,9 @@ class Client:
                 with error:
                     refused = _refused(error)
                 delay = error.headers.get("Retry-After", "")
-                can_retry = error.code in (429, 503) and delay.isdigit()
+                is_certain = error.code == 429 or isinstance(refused, LockedError)
+                can_retry = is_certain or (error.code == 503 and is_repeatable)
+                can_retry &= delay.isdigit()
                 if not can_retry or number == TRIES - 1:
                     raise refused from None
                 time.sleep(min(float(delay), LONGEST_WAIT))
@@ -506,7 +525,8 @@ class ClientSession:
 
         Raises ChecksError where the pair is refused."""
         src, tgt = _texts([src, tgt])
-        body = {"src": src, "tgt": tgt, "on_checks": on_checks}
+        name = secrets.token_hex(16)  # so that it is confirmed once, however often it is sent
+        body = {"src": src, "tgt": tgt, "on_checks": on_checks, "request": name}
         answer = self._client.ask("POST", f"{self._path}/confirm", body)
         return [Check(**check) for check in answer["checks"]]
 
@@ -514,8 +534,8 @@ class ClientSession:
         """Takes back what was confirmed last, and returns its source and target.
 
         Raises UsageError where nothing was confirmed."""
-        undone = self._client.ask("POST", f"{self._path}/undo", {})["undone"]
-        return undone["src"], undone["tgt"]
+        answer = self._client.ask("POST", f"{self._path}/undo", {}, is_repeatable=False)
+        return answer["undone"]["src"], answer["undone"]["tgt"]
 
     def add_term(self, source: str, target: str) -> None:
         """Adds a term, which the next translations of this session have. It counts before those of
