@@ -415,6 +415,8 @@ def main() -> None:
     parser.add_argument("--servers", type=int, default=2, help="of tmnmt (2)")
     parser.add_argument("--port", type=int, default=0, help="of the proxy; a free one by default")
     given = parser.parse_args()
+    if min(given.nodes, given.servers) < 1:
+        parser.error("--nodes and --servers are at least 1")
     folder = given.folder or Path(tempfile.mkdtemp(prefix="tmnmt-cluster-"))
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)

@@ -55,7 +55,7 @@ def test_a_cluster_whose_parts_are_killed_and_hang_loses_nothing(
     segments = [*read_memories([JRC], "en", "fr")][:200]
     texts = [source for source, _ in PAIRS] + [segment.src for segment in segments[:6]]
     plan = benchmarks.Plan(
-        connections=4, pause=0.2, quiet=1.0, kills=1, hangs=1, hanging=2.0, away=0.2
+        connections=4, pause=0.2, quiet=0.5, kills=1, hangs=1, hanging=2.0, away=0.2
     )
     cluster = benchmarks.cluster_module().Cluster(
         place / "cluster", place / "model", nodes=1, memories=["law"], quick=True
