@@ -177,6 +177,15 @@ def test_an_answer_that_breaks_a_rule_is_asked_for_once_more(answer: str, fault:
         assert counts(translator) == {"requests": 2, "second tries": 1, "broken rules": 1}
 
 
+def test_a_second_answer_that_recites_what_was_wrong_is_not_taken() -> None:
+    recited = "The text is not in Portuguese, but seems to be German. Keep to all rules 7."
+    draft = "Taste die grüne Schaltfläche, die nicht auf dem Bild ist, und warte 7 Mal."
+    with base_server(first(Response(draft), lambda *_: Response(recited))) as server:
+        [translation] = loaded(server).translate(["Press the green button 7."])
+        assert translation.tgt == draft and "seems to be German." in server.systems[1]
+        assert [check.name for check in translation.user_checks] == ["answer"]
+
+
 def test_an_answer_that_was_cut_off_is_asked_for_once_more() -> None:
     cut = Response("Prima o", reason="length")
     with base_server(first(cut)) as server:

@@ -88,7 +88,8 @@ def _faults(question: Question, reply: Reply, text: Tagged, lines: int) -> Itera
     if numbers := _lacking(question, target):
         yield f"These numbers are missing: {', '.join(numbers)}."
     if language := other_language(target, question.tgt_lang):
-        yield f"It is not in {language_name(question.tgt_lang)}, but seems to be {language}."
+        name = language_name(language)
+        yield f"It is not in {language_name(question.tgt_lang)}, but seems to be {name}."
     for check in question.checks(source, target):
         yield f"{check.name}: {check.what}."
 

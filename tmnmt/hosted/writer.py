@@ -173,10 +173,12 @@ class ChatWriter(Writer[ChatDraft]):
         answer = parse_answer(question, reply)
         if answer.faults:
             counts.count("second tries")
-            messages = _second_messages(request.messages, answer.faults)
+            reason = SECOND_REQUEST.format(faults=" ".join(answer.faults))
+            messages = _second_messages(request.messages, reason)
             reply = self.connection.ask(messages, most_tokens, deadline)
             second = parse_answer(question, reply)
-            if len(second.faults) <= len(answer.faults):
+            is_better = len(second.faults) <= len(answer.faults)
+            if is_better and not _recites(second.text.plain, reason):
                 answer = second
             if answer.faults:
                 counts.count("broken rules")
@@ -206,9 +208,15 @@ class ChatWriter(Writer[ChatDraft]):
                 segment.link(number, guessed_links(source, target))
 
 
-def _second_messages(messages: Sequence[Message], faults: Sequence[str]) -> list[Message]:
+def _recites(text: str, reason: str) -> bool:
+    """Whether a second answer repeats what was wrong with the first, as small models do, in place
+    of a translation: four words of it in a row."""
+    words = reason.split()
+    return any(" ".join(words[start : start + 4]) in text for start in range(len(words) - 3))
+
+
+def _second_messages(messages: Sequence[Message], reason: str) -> list[Message]:
     """The same chat, in which the system says what was wrong with a first answer."""
-    reason = SECOND_REQUEST.format(faults=" ".join(faults))
     system = [m["content"] for m in messages if m["role"] == "system"]
     user_messages = [message for message in messages if message["role"] != "system"]
     return [{"role": "system", "content": "\n\n".join([*system, reason])}, *user_messages]
