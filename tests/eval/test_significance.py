@@ -16,7 +16,7 @@ import sacrebleu
 from places import JRC
 from sacrebleu.significance import PairedTest, Result
 
-from tmnmt.eval.measures.metrics import MAIN, Metric, bleu_of, count, metrics, sentence_bleu
+from tmnmt.eval.measures.metrics import Metric, bleu_of, count, metrics, sentence_bleu
 from tmnmt.eval.measures.significance import (
     Scored,
     approximate_randomisation,
@@ -78,9 +78,7 @@ def test_scores_equal_the_command_line_of_sacrebleu(
         float(number)
         for number in told.stdout.replace("[", " ").replace("]", " ").replace(",", " ").split()
     ]
-    ours = [
-        scored(metric, refs, hypotheses).score for metric in metrics("fr") if metric.name in MAIN
-    ]
+    ours = [scored(metric, refs, hypotheses).score for metric in metrics("fr") if metric.is_main]
     assert ours == pytest.approx(theirs, abs=1e-6)
     assert all(10 < score < 90 for score in ours)
 

@@ -13,6 +13,7 @@ from tmnmt.config.options import Threads
 from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
+    from tmnmt.eval.measures.learned_measure import LearnedMeasure
     from tmnmt.eval.measures.measure import Output, TestSet
     from tmnmt.eval.run import Run
     from tmnmt.index.base import BuiltIndex
@@ -23,6 +24,24 @@ OUT = Annotated[
         "--out",
         help="Folder for report.html, report.md, report.json and segments.jsonl.",
         callback=folder,
+    ),
+]
+
+MEASURE = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--measure",
+        metavar="NAME=COMMAND",
+        help="A learned measure: a command that reads lines of JSON with src, mt and ref, and "
+        "writes a number a line; may be repeated.",
+    ),
+]
+SCORES = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scores",
+        metavar="NAME=FILE",
+        help="A learned measure: lines of JSON with src, mt, ref and score; may be repeated.",
     ),
 ]
 
@@ -61,6 +80,8 @@ def run(
         str | None,
         typer.Option(help="System the others are compared with, in place of the recipe's."),
     ] = None,
+    measure: MEASURE = None,
+    scores: SCORES = None,
     threads: Threads = None,
 ) -> None:
     """Translate with every system of a recipe and measure them. Without a recipe, give --model,
@@ -79,23 +100,29 @@ def run(
         raise UsageError(f"{excluded[0]} and a recipe exclude each other: the recipe says it")
     if recipe is None and (model is None or not test):
         raise UsageError("give a recipe, or --model and --test, and --memory where there is one")
+    measures = _measures(measure or [], scores or [])
     if recipe is not None:
-        _run_recipe(recipe, out, only or [], baseline, threads)
+        _run_recipe(recipe, out, only or [], baseline, measures, threads)
     elif model is not None and test:
         subject = _Standard(model, memory, test, columns or "", allow_leaks)
-        _run_standard(subject, out, only or [], baseline, threads)
+        _run_standard(subject, out, only or [], baseline, measures, threads)
     tell(out)
 
 
 def _run_recipe(
-    recipe: Path, folder: Path, systems: list[str], baseline: str | None, threads: int | None
+    recipe: Path,
+    folder: Path,
+    systems: list[str],
+    baseline: str | None,
+    measures: list[LearnedMeasure],
+    threads: int | None,
 ) -> None:
     import hashlib
 
-    from tmnmt.eval.recipe import load_recipe
+    from tmnmt.eval.recipe import load_recipe, with_measures
 
     # what is wrong in it is told before torch is imported
-    loaded = load_recipe(recipe, systems, baseline)
+    loaded = with_measures(load_recipe(recipe, systems, baseline), measures)
 
     from tmnmt.eval.run import Run
 
@@ -117,7 +144,12 @@ class _Standard(NamedTuple):
 
 
 def _run_standard(
-    subject: _Standard, folder: Path, systems: list[str], baseline: str | None, threads: int | None
+    subject: _Standard,
+    folder: Path,
+    systems: list[str],
+    baseline: str | None,
+    measures: list[LearnedMeasure],
+    threads: int | None,
 ) -> None:
     from tmnmt.index.back_ends import local_path
 
@@ -126,7 +158,7 @@ def _run_standard(
 
     from tmnmt.engine.loading import languages_of, load_layers
     from tmnmt.engine.settings import served_modes
-    from tmnmt.eval.recipe import narrowed
+    from tmnmt.eval.recipe import narrowed, with_measures
     from tmnmt.eval.run import Run
     from tmnmt.eval.standard_recipe import standard_recipe
     from tmnmt.models.folder import load_model
@@ -144,7 +176,7 @@ def _run_standard(
         subject.columns,
         subject.allow_leaks,
     )
-    recipe = narrowed(recipe, systems, baseline)
+    recipe = with_measures(narrowed(recipe, systems, baseline), measures)
     _go(
         Run(recipe, folder, models={recipe.name: (loaded, layers)}, allowing="give --allow-leaks"),
         None,
@@ -194,12 +226,15 @@ def score(
             help="Language of the references; zh, ja and ko have tokenisers of their own."
         ),
     ] = None,
+    measure: MEASURE = None,
+    scores: SCORES = None,
 ) -> None:
     """Measure outputs that lie in plain files: one segment a line, as many lines as the references.
     A line that is blank in all files parts documents."""
     from tmnmt.eval.score import output_warnings, read_output, read_test
 
-    files = _parse_outputs(hyp)
+    files = _parse_names("--hyp", hyp, "FILE")
+    measures = _measures(measure or [], scores or [])
     if memory is not None and sources is None:
         raise UsageError("--memory needs --sources: they are what is looked up")
     if allow_leaks and memory is None:
@@ -208,24 +243,48 @@ def score(
         raise UsageError(
             f"--baseline {baseline}: no --hyp has this name; there are: {', '.join(files)}"
         )
-    _check_there([*ref, *files.values(), *([sources] if sources is not None else [])])
+    _check_there(
+        [
+            *ref,
+            *map(Path, files.values()),
+            *([sources] if sources is not None else []),
+        ]
+    )
     test, numbers, lines = read_test(ref[0].name, (src_lang or "", tgt_lang or ""), ref, sources)
-    outputs = [read_output(name, path, lines, numbers, ref[0]) for name, path in files.items()]
+    outputs = [
+        read_output(name, Path(path), lines, numbers, ref[0]) for name, path in files.items()
+    ]
     test = _looked_up(test, memory, allow_leaks, output_warnings(outputs))
-    _measure(test, outputs, baseline or outputs[0].name, out)
+    _measure(test, outputs, baseline or outputs[0].name, out, measures)
 
 
-def _parse_outputs(hyp: list[str]) -> dict[str, Path]:
-    files: dict[str, Path] = {}
-    for word in hyp:
-        name, equals, path = word.partition("=")
-        if not equals or not name or not path:
-            raise UsageError(f"--hyp {word}: write NAME=FILE")
+def _parse_names(option: str, words: list[str], kind: str) -> dict[str, str]:
+    """What stands behind every name. kind: what that is, as the help says it."""
+    values: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name or not value:
+            raise UsageError(f"{option} {word}: write NAME={kind}")
         readable(name)
-        if name in files:
-            raise UsageError(f"--hyp {word}: there is another of the name {name}")
-        files[name] = Path(path)
-    return files
+        if name in values:
+            raise UsageError(f"{option} {word}: there is another of the name {name}")
+        values[name] = value
+    return values
+
+
+def _measures(commands: list[str], files: list[str]) -> list[LearnedMeasure]:
+    """The learned measures that are named, each checked."""
+    from tmnmt.eval.measures.learned_measure import LearnedMeasure, check_all
+
+    by_command = _parse_names("--measure", commands, "COMMAND")
+    by_file = _parse_names("--scores", files, "FILE")
+    _check_there([*map(Path, by_file.values())])
+    measures = [
+        *(LearnedMeasure(name, command=command) for name, command in by_command.items()),
+        *(LearnedMeasure(name, scores=file) for name, file in by_file.items()),
+    ]
+    check_all(measures)
+    return measures
 
 
 def _check_there(paths: list[Path]) -> None:
@@ -286,18 +345,31 @@ def _open(memory: str, src_lang: str, tgt_lang: str) -> BuiltIndex:
         return open_memory(memory, src_lang, tgt_lang, progress.advance)
 
 
-def _measure(test: TestSet, outputs: list[Output], baseline: str, folder: Path) -> None:
+def _measure(
+    test: TestSet,
+    outputs: list[Output],
+    baseline: str,
+    folder: Path,
+    measures: list[LearnedMeasure],
+) -> None:
     import time
+    from dataclasses import replace
 
     from tmnmt.eval.measures.effort import WEIGHTS
+    from tmnmt.eval.measures.learned import score_all
     from tmnmt.eval.measures.measure import Measured
     from tmnmt.eval.measures.metrics import metrics
     from tmnmt.eval.report.write import write_report
     from tmnmt.progress import Progress
 
     start = time.monotonic()
+    lines = [output.lines for output in outputs]
+    scored, absent = score_all(measures, test.sources, test.references, lines, folder)
+    test = replace(test, warnings=[*test.warnings, *absent])
     with Progress("measuring", "segments", len(test) * len(metrics(test.tgt_lang))) as progress:
-        measured = Measured(test, outputs, baseline, WEIGHTS, lambda n, _: progress.advance(n))
+        measured = Measured(
+            test, outputs, baseline, WEIGHTS, lambda n, _: progress.advance(n), scored
+        )
     write_report(folder, test.name, "", [measured], start, None)
     tell(folder)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tmnmt.errors import DataError
 from tmnmt.eval.data.distinct import unit_means, units_of
-from tmnmt.eval.measures.metrics import MAIN, count, metrics
+from tmnmt.eval.measures.metrics import count, metrics
 from tmnmt.eval.measures.significance import Scored, approximate_randomisation, holm
 from tmnmt.eval.report.run_folder import SEGMENTS, Node, read_report, read_segments
 
@@ -115,7 +115,7 @@ def _systems(
         for name in names
     ]
     for metric in metrics(a.text("tgt_lang")):
-        if metric.name not in MAIN:
+        if not metric.is_main:
             continue
         counts = count(
             metric,

@@ -17,6 +17,7 @@ from tmnmt.config.options import (
 from tmnmt.config.tables import build, keys, read_toml
 from tmnmt.errors import DataError, UsageError
 from tmnmt.eval.measures.effort import WEIGHTS
+from tmnmt.eval.measures.learned_measure import LearnedMeasure, check_all
 from tmnmt.eval.measures.slices import BANDS, NONE
 from tmnmt.formats.moses import moses_pair
 from tmnmt.index.back_ends import check_address, local_path
@@ -101,6 +102,7 @@ class Recipe:
     tgt_lang: Name = "fr"
     model: tuple[ModelConfig, ...] = ()
     memory: tuple[NamedPath, ...] = ()
+    measure: tuple[LearnedMeasure, ...] = ()
     weights: dict[str, Share] = field(default_factory=lambda: dict(WEIGHTS))
     allow_leaks: bool = False
 
@@ -159,6 +161,13 @@ def narrowed(recipe: Recipe, systems: Sequence[str], baseline: str | None) -> Re
         _check_names(systems, names, "--only")
         selected = {*systems, recipe.baseline}
         recipe = _with_systems(recipe, [s for s in recipe.system if s.name in selected])
+    return recipe
+
+
+def with_measures(recipe: Recipe, measures: Sequence[LearnedMeasure]) -> Recipe:
+    """The recipe with further learned measures. Raises UsageError for a name that another has."""
+    recipe = replace(recipe, measure=(*recipe.measure, *measures))
+    check_all(recipe.measure)
     return recipe
 
 
@@ -222,6 +231,7 @@ def _check(recipe: Recipe) -> None:
     _check_names(list(recipe.weights), [*BANDS, NONE], "weights")
     if OWN_MEMORY in memories:
         raise UsageError(f"memory: the name {OWN_MEMORY!r} means that of the test set")
+    check_all(recipe.measure)
     for memory in recipe.memory:
         check_address(memory.path)  # before it is written down: it may have a password in it
     for test in recipe.test:
@@ -341,6 +351,7 @@ def _resolve_paths(folder: Path, recipe: Recipe) -> Recipe:
             for m in recipe.model
         ),
         memory=tuple(replace(m, path=resolve(m.path)) for m in recipe.memory),
+        measure=tuple(replace(m, scores=resolve(m.scores)) for m in recipe.measure),
         system=tuple(
             replace(
                 s, hypothesis=resolve(s.hypothesis), options=_resolve_options(s.options, resolve)
@@ -372,6 +383,7 @@ def _files(recipe: Recipe) -> Iterator[str]:
         yield from (*test.files, *([test.src] if test.src else []), *test.references)
     for model in recipe.model:
         yield from model.training
+    yield from (measure.scores for measure in recipe.measure if measure.scores)
     places = (entry.path for entry in (*recipe.model, *recipe.memory))
     yield from (place for place in places if local_path(place) and not is_address(place))
     yield from (

@@ -23,6 +23,7 @@ from tmnmt.errors import DataError, FormatError, UsageError
 from tmnmt.eval.data.confirmed import WRITES, Pair, confirmed_by
 from tmnmt.eval.data.memory import Memory, leak_warnings
 from tmnmt.eval.data.near_leaks import long_targets, near_leaks
+from tmnmt.eval.measures.learned import score_all
 from tmnmt.eval.measures.measure import Measured, Output, TestSet
 from tmnmt.eval.measures.metrics import metrics
 from tmnmt.eval.model_cost import parameters_read, training_read
@@ -313,19 +314,33 @@ class Run:
         self, reads: Sequence[LoadedTest], outputs: Sequence[list[Output]]
     ) -> list[Measured]:
         recipe = self.recipe
+        scored = [
+            score_all(
+                recipe.measure,
+                test_set.test.sources,
+                test_set.test.references,
+                [output.lines for output in of_test],
+                self.out,
+            )
+            for test_set, of_test in zip(reads, outputs, strict=True)
+        ]
         total = sum(len(test_set.test) for test_set in reads) * len(metrics(recipe.tgt_lang))
         with Progress("measuring", "segments", total) as progress:
             return [
                 Measured(
                     replace(
-                        test_set.test, warnings=[*test_set.test.warnings, *output_warnings(of_test)]
+                        test.test,
+                        warnings=[*test.test.warnings, *output_warnings(of_test), *absent],
                     ),
                     of_test,
                     recipe.baseline,
                     recipe.weights,
                     lambda n, _: progress.advance(n),
+                    learned_measures,
                 )
-                for test_set, of_test in zip(reads, outputs, strict=True)
+                for test, of_test, (learned_measures, absent) in zip(
+                    reads, outputs, scored, strict=True
+                )
             ]
 
 

@@ -15,7 +15,8 @@ from tmnmt.eval.data.near_leaks import FEWEST_WORDS, NearLeaks
 from tmnmt.eval.measures.align import Aligner, tokens
 from tmnmt.eval.measures.consistency import Terms, function_words
 from tmnmt.eval.measures.effort import edits_to, weighted_words, words_by_band
-from tmnmt.eval.measures.metrics import MAIN, Metric, count, metrics, sentence_bleu
+from tmnmt.eval.measures.learned import MeasuredScores
+from tmnmt.eval.measures.metrics import Metric, count, metrics, sentence_bleu
 from tmnmt.eval.measures.origin import origins
 from tmnmt.eval.measures.significance import BOOTSTRAP, FEWEST_UNITS, TESTS, Compared, holm
 from tmnmt.eval.measures.slices import (
@@ -96,7 +97,7 @@ class Output:
 class Measured:
     """The outputs of several systems on one test set, counted; `entry` is their part of
     report.json, `lines` theirs of segments.jsonl. baseline: the name of the system that the others
-    are compared with."""
+    are compared with. learned: what others have scored, beside what is counted here."""
 
     def __init__(
         self,
@@ -105,15 +106,17 @@ class Measured:
         baseline: str,
         weights: Mapping[str, float],
         progress: ReadProgress | None = None,
+        learned: Sequence[MeasuredScores] = (),
     ) -> None:
         self.test, self.outputs, self.weights = test, outputs, weights
         self.baseline = next(i for i, output in enumerate(outputs) if output.name == baseline)
-        self.metrics = metrics(test.tgt_lang)
+        counted = metrics(test.tgt_lang)
+        self.learned = [one.metric.name for one in learned]
+        self.metrics = [*counted, *(one.metric for one in learned)]
         hypotheses = [output.lines for output in outputs]
         self.counts = {
-            metric.name: count(metric, test.references, hypotheses, progress)
-            for metric in self.metrics
-        }
+            metric.name: count(metric, test.references, hypotheses, progress) for metric in counted
+        } | {one.metric.name: one.counts for one in learned}
         self.units = units_of(test.sources, test.references)
         whole = {
             name: [together(rows, self.units) for rows in counts]
@@ -131,7 +134,7 @@ class Measured:
 
     @property
     def main(self) -> list[Metric]:
-        return [metric for metric in self.metrics if metric.name in MAIN]
+        return [metric for metric in self.metrics if metric.is_main]
 
     def entry(self) -> dict[str, Any]:
         """The test set and its systems, in the form of report.json."""
@@ -195,6 +198,7 @@ class Measured:
                     "hyp": output.lines[segment],
                     "bleu": round(float(bleu[number][segment]), 2),
                     "edit_rate": round(self.edits[number][segment].rate, 4),
+                    **self._learned_scores(number, segment),
                     **(_record(next(details), output.explained) if details else {}),
                 }
             yield {
@@ -208,6 +212,12 @@ class Measured:
                 "best": self._best(segment),
                 "systems": systems,
             }
+
+    def _learned_scores(self, system: int, segment: int) -> dict[str, dict[str, float]]:
+        scores = {
+            name: round(float(self.counts[name][system][segment, 0]), 4) for name in self.learned
+        }
+        return {"scores": scores} if scores else {}
 
     def _best(self, segment: int) -> dict[str, Any] | None:
         match = self.test.best[segment] if self.test.best is not None else None

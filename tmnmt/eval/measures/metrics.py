@@ -15,15 +15,13 @@ import sacrebleu
 from numpy.typing import NDArray
 
 from tmnmt.errors import UsageError
+from tmnmt.eval.measures.learned_measure import LOWER_CASED, TOKENISED
 from tmnmt.eval.measures.ter import TER
 from tmnmt.progress import ReadProgress
 from tmnmt.text import match_tokens
 
 ORDER = 4  # of BLEU's n-grams
 BETA = 2.0  # of chrF: what recall weighs against precision
-MAIN = ("BLEU", "chrF2++", "TER")
-LOWER_CASED = "BLEU, lower-cased"  # as Tu et al. 2018 report it
-TOKENISED = "BLEU, tokenised"  # as Gu et al. 2018 report it: multi-bleu, over our match tokens
 
 Counts = NDArray[np.float64]  # (segments, k): what a score is computed from, to be summed
 
@@ -31,12 +29,13 @@ Counts = NDArray[np.float64]  # (segments, k): what a score is computed from, to
 @dataclass(frozen=True)
 class Metric:
     """One metric: `scorer` counts, `formula` turns summed counts (m, k) into scores (m,) in [0,
-    100] (TER: or more)."""
+    100] (TER: or more). Intervals by band, gains and tests are of the main ones alone."""
 
     name: str
     scorer: Any  # a sacrebleu Metric
     formula: Callable[[Counts], Counts]
     prepare: Callable[[str], str] = str
+    is_main: bool = True
 
     def signature(self, references: int) -> str:
         """sacrebleu's signature, for so many references a segment."""
@@ -70,8 +69,14 @@ def metrics(tgt_lang: str) -> list[Metric]:
         Metric("BLEU", bleu, bleu_of),
         Metric("chrF2++", sacrebleu.CHRF(word_order=2), chrf_of),
         Metric("TER", TER(), ter_of),
-        Metric(LOWER_CASED, lower, bleu_of),
-        Metric(TOKENISED, plain, unsmoothed_bleu_of, lambda text: " ".join(match_tokens(text))),
+        Metric(LOWER_CASED, lower, bleu_of, is_main=False),
+        Metric(
+            TOKENISED,
+            plain,
+            unsmoothed_bleu_of,
+            lambda text: " ".join(match_tokens(text)),
+            is_main=False,
+        ),
     ]
 
 

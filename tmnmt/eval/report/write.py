@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from tmnmt import __version__
+from tmnmt.eval.measures.learned_measure import LOWER_CASED, TOKENISED
 from tmnmt.eval.measures.measure import Measured
-from tmnmt.eval.measures.metrics import LOWER_CASED, TOKENISED
 from tmnmt.eval.measures.slices import NONE
 from tmnmt.eval.measures.verdict import RULE, differs
 from tmnmt.formats.atomic import writing
