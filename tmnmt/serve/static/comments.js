@@ -22,7 +22,7 @@ panel((desk) => {
     const written = [by === "you" ? "" : by, moment(time)].filter(Boolean).join(", ");
     const isOfFile = id.startsWith("file-");  // there it stays
     const head = isOfFile && !written ? phrase("in the file") : written;
-    return el("li", "", el("span", "quiet", `${head}:`), el("span", "text", text), ...(isOfFile ? [] : [drop]));
+    return el("li", "", el("span", "quiet", phrase("{head}:", {head})), el("span", "text", text), ...(isOfFile ? [] : [drop]));
   };
   desk.on("at", () => {
     draw();

@@ -11,8 +11,8 @@ const UNDOING = ["historyUndo", "historyRedo"];
 
 export class Editor {
   /** room: an element behind the field that keeps it as high as a translation will need. changed: called when the text
-      has changed, by whatever. tell: called with what a chip is that the caret has gone over. */
-  constructor(field, ghost, room, changed, tell = () => {}) {
+      has changed, by whatever. tell: called with what a chip is that the caret has gone over. signal: ends it. */
+  constructor(field, ghost, room, changed = () => {}, tell = () => {}, signal = undefined) {
     this.field = field;
     this._ghost = ghost;
     this._room = room;
@@ -31,10 +31,10 @@ export class Editor {
     this.keys = 0;
     this.typography = null;  // {quotes}: what opens and closes a quotation; null where what is typed stays
     this.areShown = false;  // whether signs that nobody sees are shown
-    this._listen();
+    this._listen(signal);
   }
 
-  _listen() {
+  _listen(signal) {
     const {field} = this;
     field.addEventListener("blur", () => {
       this._free = false;
@@ -57,7 +57,7 @@ export class Editor {
     for (const kind of ["copy", "cut"]) field.addEventListener(kind, (event) => this._copy(event, kind === "cut"));
     field.addEventListener("dragstart", (event) => event.dataTransfer?.setData("text/plain", this.selected));
     field.addEventListener("pointermove", (event) => this._point(event));
-    document.addEventListener("selectionchange", () => this._pass());
+    document.addEventListener("selectionchange", () => this._pass(), {signal});
   }
 
   get text() { return this._chips.tags(this.field.value); }

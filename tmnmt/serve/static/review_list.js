@@ -4,6 +4,7 @@
 import {get, patch, post} from "./api.js";
 import {checkLine} from "./checks.js";
 import {chipsOf} from "./chips.js";
+import {Editor} from "./editor.js";
 import {el, text} from "./elements.js";
 import {drawnTags} from "./marks.js";
 import {percent, phrase} from "./phrases.js";
@@ -214,10 +215,13 @@ export class ReviewList {
 
   _edit(item, row, written) {
     item.querySelector("form")?.remove();
-    const field = el("textarea", "text"), save = el("button", "main", phrase("Confirm"), " ", el("kbd", "", `Ctrl ${phrase("Enter")}`)), close = el("button", "", phrase("Leave it"), " ", el("kbd", "", phrase("Esc")));
-    const form = el("form", "change", field, el("p", "actions", save, close));
-    Object.assign(field, {value: written, rows: 2, lang: this._about.target, dir: "auto", ariaLabel: phrase("Translation")});
-    close.type = "button";
+    const {target} = this._about, field = text("textarea", target), editor = this._editor(field, row.segment, written);
+    const save = el("button", "main", phrase("Confirm"), " ", el("kbd", "", `Ctrl ${phrase("Enter")}`)), close = el("button", "", phrase("Leave it"), " ", el("kbd", "", phrase("Esc")));
+    const tag = el("button", "", phrase("Next tag"), " ", el("kbd", "", "F8"));
+    const form = el("form", "change", field.parentElement, el("p", "actions", save, close, ...(tagsOf(row.segment.source).length ? [tag] : [])));
+    Object.assign(field, {rows: 1, ariaLabel: phrase("Translation")});
+    close.type = tag.type = "button";
+    tag.addEventListener("click", () => editor.insertTag());
     let seen = null;  // for which text the checks have found something
     let {version} = row.segment;  // that the reviewer knows
     const leave = () => {
@@ -226,9 +230,9 @@ export class ReviewList {
     };
     const send = async () => {
       try {
-        await this._confirm(item, row, field.value.trim(), seen === field.value, version);
+        await this._confirm(item, row, editor.text.trim(), seen === editor.text, version);
       } catch (error) {
-        seen = error.checks ? field.value : null;
+        seen = error.checks ? editor.text : null;
         version = error.segment?.version ?? version;
         this._failed(item, row, error.checks ? new Error(`${error.checks.map(checkLine).join("; ")}. ${phrase("Confirm once more to take it all the same.")}`) : error);
       }
@@ -240,12 +244,26 @@ export class ReviewList {
     close.addEventListener("click", leave);
     field.addEventListener("keydown", (event) => {
       if (event.key === "Escape") leave();
+      else if (event.key === "F8") editor.insertTag();
       else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
       else if (event.key !== "Enter") return;
       event.preventDefault();
     });
     item.append(form);
     field.focus();
+  }
+
+  /** A field for a translation, as on the desk, with what is put behind it: tags are chips. */
+  _editor(field, segment, written) {
+    const {target} = this._about, room = text("div", target), ghost = text("div", target, el("span", ""), el("span", "rest"));
+    for (const [element, kind] of [[room, "room"], [ghost, "ghost"]]) {
+      element.classList.add(kind);
+      element.ariaHidden = "true";
+    }
+    el("div", "field", room, ghost, field);
+    const editor = new Editor(field, ghost, room, undefined, undefined, this._end.signal);
+    editor.open(written, shown(segment.source), chipsOf(segment));
+    return editor;
   }
 
   /** Confirms a text, which the reviewer has read. */
