@@ -25,10 +25,11 @@ _REFUSING = {
     "wrong": 0,
     "unknown": 0,
     "_too_large": 0,
+    "Reason": 0,
 }  # which argument is the message
 # errors of the core, whose message has places where it is given values
-_RAISED = {"FormatError": 0, "UsageError": 0}
-_PLACED = re.compile(r'Error\(\s*(?:"[^"\n]*\{|message, )')
+_RAISED = {"FormatError": 0, "UsageError": 0, "Reason": 0}
+_PLACED = re.compile(r'(?:Error|Reason)\(\s*(?:"[^"\n]*\{|message, )')
 _ATTRIBUTES = ("aria-label", "title", "placeholder")
 _PHRASE = re.compile(r'phrase\("((?:[^"\\]|\\.)*)"')
 _COMMENT = re.compile(r"/\*.*?\*/|(?:^|(?<=\s))//[^\n]*", re.S)
@@ -114,7 +115,9 @@ def _message(
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         return
     index = raising.get(node.func.id)
-    if index is None or len(node.args) <= index or (raising is _RAISED and not node.keywords):
+    if index is None or len(node.args) <= index:
+        return
+    if node.func.id.endswith("Error") and not node.keywords:  # of the core, without places
         return
     message = node.args[index]
     values = [message]

@@ -12,6 +12,7 @@ TmnmtError
 
 import re
 from collections.abc import Mapping
+from typing import Self
 
 LONGEST_SHOWN = 100  # characters of a value in a message
 _PLACE = re.compile(r"\{(\w+)\}")
@@ -60,6 +61,21 @@ class LockedError(TmnmtError):
 
 class ServerError(TmnmtError):
     """A search server cannot be reached, refuses, or failed."""
+
+
+class Reason(str):
+    """Why something cannot be done, in one line; with values it names their places, as an error
+    does."""
+
+    template: str
+    values: dict[str, str | int]
+
+    def __new__(cls, template: str, /, **values: str | int) -> Self:
+        """template: what a person reads, with the places of values.
+        values: what stands in those places."""
+        reason = super().__new__(cls, filled(template, values))
+        reason.template, reason.values = template, values
+        return reason
 
 
 def filled(template: str, values: Mapping[str, str | int]) -> str:

@@ -111,6 +111,8 @@ def test_every_target_that_a_file_cannot_take_is_named(served: Server) -> None:
     first, last = reply.json["refused"]
     assert (first["segment"], last["segment"]) == (1, 3)
     assert "is not in its source, or not so often" in first["reason"]
+    template = "the code {code} is not in its source, or not so often"  # for other languages
+    assert first["template"] == template and set(first["values"]) == {"code"}
     assert last["reason"] == "<g7> is no tag of this segment; its tags: <g1>, </g1>"
     told = f"segment 1: {first['reason']}; 1 other segment cannot be filled either"
     assert reply.json["error"]["message"] == told

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tmnmt.codes.record import Text
-from tmnmt.errors import FormatError, short_repr
+from tmnmt.errors import FormatError, Reason, short_repr
 from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.plurals import Plurals, plurals_of, plurals_of_language
 from tmnmt.files.po_flags import finders_of, max_length_of
@@ -219,9 +219,10 @@ class PoFile(WholeFile[_Slot]):
         try:
             string_of(target).encode(self.encoding)
         except UnicodeEncodeError as error:
-            return (
-                f"{self.encoding.upper()} lacks {short_repr(error.object[error.start])}; "
-                "`msgconv -t UTF-8` converts the file"
+            return Reason(
+                "{encoding} lacks {sign}; `msgconv -t UTF-8` converts the file",
+                encoding=self.encoding.upper(),
+                sign=short_repr(error.object[error.start]),
             )
         return unit.problem
 

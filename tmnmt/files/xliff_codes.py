@@ -23,6 +23,7 @@ from itertools import islice
 
 from tmnmt.codes.record import Code, Kind, Part, Text, join_parts
 from tmnmt.codes.tags import Tags, html_tags, with_tags
+from tmnmt.errors import Reason
 from tmnmt.files.texts import with_line_breaks
 from tmnmt.formats.clean import clean
 from tmnmt.formats.clean_codes import clean_codes
@@ -133,15 +134,16 @@ def refusal(text: Text, allowed_codes: Sequence[Code], form: Form) -> str:
     for code in text.codes:
         if not code.form:
             continue
+        shown = repr(code.markup[:60])
         if code.form != form.name or not remaining[code.markup]:
-            return f"the code {code.markup[:60]!r} is not in its source, or not so often"
+            return Reason("the code {code} is not in its source, or not so often", code=shown)
         remaining[code.markup] -= 1
         if code.markup.startswith("</"):
             if not inside or inside.pop() != code.markup[2:-1].strip():
-                return f"the code {code.markup[:60]!r} closes what is not open"
+                return Reason("the code {code} closes what is not open", code=shown)
         elif code.kind == "open" and _is_start_tag(code.markup):
             inside.append(re.split(r"[\s>]", code.markup[1:], maxsplit=1)[0])
-    return f"the code <{inside[-1]}> is not closed" if inside else ""
+    return Reason("the code {code} is not closed", code=f"<{inside[-1]}>") if inside else ""
 
 
 def unescaped(raw: str) -> str:

@@ -35,10 +35,13 @@ class CheckRecord(TypedDict):
 
 
 class RefusedTarget(TypedDict):
-    """A target that cannot stand in its file. The first segment has the number 1."""
+    """A target that cannot stand in its file. The first segment has the number 1. A reason with
+    values has its `template`, too, as an error has."""
 
     segment: int
     reason: str
+    template: NotRequired[str]
+    values: NotRequired[dict[str, str | int]]
 
 
 class SegmentIssue(CheckRecord):

@@ -21,7 +21,7 @@ from tmnmt.batch.counterparts import equals
 from tmnmt.batch.filling import agree_on_languages
 from tmnmt.codes.record import Text
 from tmnmt.config.options import Format
-from tmnmt.errors import FormatError, UsageError
+from tmnmt.errors import FormatError, Reason, UsageError
 from tmnmt.files.opening import kind_of
 from tmnmt.files.paragraphs import ParagraphFile, is_running
 from tmnmt.files.sentences import has_rules
@@ -39,7 +39,9 @@ from tmnmt.serve.markup import markup
 from tmnmt.serve.tagged import Tags
 
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,16}")
-_NO_SEGMENT = "the file is read otherwise than when it was opened, and has no such segment any more"
+_NO_SEGMENT = Reason(
+    "the file is read otherwise than when it was opened, and has no such segment any more"
+)
 _PACKED = (b"\x1f\x8b", b"\xfd7zXZ\x00")
 
 
@@ -191,6 +193,9 @@ def filled_with(
                 text = _target(document, unit, target.text)
             except Refused as refusal:
                 refused.append({"segment": (number or 0) + 1, "reason": refusal.message})
+                if refusal.values:
+                    placed = {"template": refusal.template, "values": dict(refusal.values)}
+                    refused[-1] |= placed
                 text = None
             comments = tuple(target.comments) if document.takes_comments else ()
             fillings.append(
@@ -267,6 +272,8 @@ def _target(document: Document, unit: Unit, target: str) -> Text | None:
         return None
     text = Tags(unit.source, unit.target).read(target)
     if reason := document.refused(unit, text):
+        if isinstance(reason, Reason):
+            raise wrong(reason.template, **reason.values)
         raise wrong(reason)
     return text
 

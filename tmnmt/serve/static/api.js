@@ -49,7 +49,7 @@ function asked() {
 let asking = null;  // one dialog, however many requests wait for it
 
 /** What the server says, in the language of the page where the table has it. */
-const said = ({message, template = message, values = {}}) => phrase(template, Object.fromEntries(Object.entries(values).map(([name, value]) => [name, typeof value === "string" ? phrase(value) : value])));
+export const said = ({message, template = message, values = {}}) => phrase(template, Object.fromEntries(Object.entries(values).map(([name, value]) => [name, typeof value === "string" ? phrase(value) : value])));
 
 async function answered(method, path, body, signal) {
   for (;;) {

@@ -1,6 +1,6 @@
 // The document as a file, and what was confirmed as a memory.
 
-import {bytes} from "./api.js";
+import {bytes, said} from "./api.js";
 import {file} from "./document.js";
 import {el} from "./elements.js";
 import {maySave, tellIssues} from "./issues.js";
@@ -33,7 +33,7 @@ async function save(desk) {
 
 function tellRefused(problems, refused) {
   if (!refused.length) return problems.clear("refused");
-  const reasons = refused.slice(0, MOST_REASONS).map(({segment: number, reason}) => phrase("segment {number}: {reason}", {number, reason})).join("; ");
+  const reasons = refused.slice(0, MOST_REASONS).map(({segment: number, reason, ...more}) => phrase("segment {number}: {reason}", {number, reason: said({message: reason, ...more})})).join("; ");
   const more = refused.length > MOST_REASONS ? ` ${phrase("And {count} more.", {count: refused.length - MOST_REASONS})}` : "";
   problems.show("refused", [
     phrase("The saved file does not have all that is confirmed. These segments stand in it as they were:"),
