@@ -3,10 +3,11 @@ the argument.
 
     python memories/make.py DATA [--demo DOCUMENT] [--whole-law FILE.tmx.gz] [--law-dev FILE.tsv.gz]
 
-DATA holds jrc-acquis/ and canadian-law/ as described in memories/README.md. Which documents are dev
-and test is read from eval/splits/. A memory has whole documents, less every pair whose source (as
-`tmnmt.text.normalise` sees it) also stands in a dev or test document of either corpus, and less
-those that mispaired.py finds. The same data give the same files, byte for byte."""
+DATA holds jrc-acquis/, canadian-law/ and software-docs/ as described in memories/README.md. Which
+documents are dev and test is read from eval/splits/. A memory has whole documents, less every pair
+whose source (as `tmnmt.text.normalise` sees it) also stands in a dev or test document of a corpus
+of its languages, and less those that mispaired.py finds. The same data give the same files, byte
+for byte."""
 
 from __future__ import annotations
 
@@ -40,6 +41,7 @@ class Corpus:
     segments: list[Segment]
     dev: frozenset[str]
     test: frozenset[str]
+    tgt_lang: str = "fr"
 
     def held(self) -> Iterator[Segment]:
         return (segment for segment in self.segments if segment.document in self.dev | self.test)
@@ -69,6 +71,20 @@ def read_law(data: Path) -> Corpus:
     return Corpus("law", segments, split("law.dev"), split("law.test"))
 
 
+def read_python_docs(data: Path) -> Corpus:
+    """The messages of a catalogue stand beside each other, so nothing here is paired wrongly by its
+    place."""
+    reader = read_memory(
+        data / "software-docs" / "python-docs.en-pt.tsv.gz",
+        "en",
+        "pt",
+        columns=Columns(src="en", tgt="pt", document="file", position="idx"),
+    )
+    segments = [replace(segment, origin="Python documentation") for segment in reader]
+    dev, test = split("python-docs.dev"), split("python-docs.test")
+    return Corpus("python-docs", segments, dev, test, "pt")
+
+
 def split(name: str) -> frozenset[str]:
     return frozenset((SPLITS / f"{name}.txt").read_text(encoding="utf-8").split())
 
@@ -83,6 +99,11 @@ def law_sample(law: Corpus) -> list[Segment]:
         if len(sample) < LAW_SEGMENTS and len(documents[document]) <= LAW_LONGEST:
             sample += documents[document]
     return sample
+
+
+def held_sources(*corpora: Corpus) -> set[str]:
+    """The sources that stand in a dev or test document of any of these."""
+    return {normalise(segment.src) for corpus in corpora for segment in corpus.held()}
 
 
 def rest(corpus: Corpus) -> list[Segment]:
@@ -104,12 +125,14 @@ def row(file: str, segments: list[Segment], dropped: list[int] | None = None) ->
     return f"| {' | '.join(cells)} |"
 
 
-def write_memory(file: str, segments: list[Segment], sources: set[str]) -> str:
+def write_memory(
+    file: str, segments: list[Segment], sources: set[str], tgt_lang: str = "fr"
+) -> str:
     others = without(segments, sources)
     found = mispaired(segments)
     wrong = set().union(*found.values())
     paired = [segment for segment in others if (segment.document, segment.position) not in wrong]
-    write_tmx(HERE / file, paired, "en", "fr")
+    write_tmx(HERE / file, paired, "en", tgt_lang)
     by_rule = [
         sum((segment.document, segment.position) in places for segment in others)
         for places in found.values()
@@ -138,7 +161,7 @@ def write_demo(document: str, corpus: Corpus) -> str:
 
 def write_counts(rows: list[str]) -> None:
     table = [
-        f"| file | documents | segments | French words | pairs dropped | {' | '.join(RULES)} |",
+        f"| file | documents | segments | target words | pairs dropped | {' | '.join(RULES)} |",
         "|---|---|---|---|---|" + "---|" * len(RULES),
         *rows,
     ]
@@ -155,7 +178,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("data", type=Path, help="the folder with jrc-acquis/ and canadian-law/")
+    parser.add_argument("data", type=Path, help="the folder with the corpora")
     parser.add_argument(
         "--demo", default=DEMO, help="JRC-Acquis test document for the demo (default: %(default)s)"
     )
@@ -167,13 +190,14 @@ def main() -> None:
     )
     options = parser.parse_args()
     jrc, law = read_jrc(options.data), read_law(options.data)
-    sources = {normalise(segment.src) for corpus in (jrc, law) for segment in corpus.held()}
+    sources = held_sources(jrc, law)
     if options.whole_law:
         print(write_memory(str(options.whole_law.resolve()), rest(law), sources))
     if options.law_dev:
         print(write_held_out(str(options.law_dev.resolve()), law, law.dev))
     if options.whole_law or options.law_dev:
         return
+    docs = read_python_docs(options.data)
     (HERE / "held-out").mkdir(exist_ok=True)
     write_counts(
         [
@@ -182,6 +206,8 @@ def main() -> None:
             write_held_out("held-out/jrc-acquis.test.en-fr.tsv.gz", jrc, jrc.test),
             write_held_out("held-out/law.test.en-fr.tsv.gz", law, law.test),
             write_demo(options.demo, jrc),
+            write_memory("python-docs.en-pt.tmx.gz", rest(docs), held_sources(docs), "pt"),
+            write_held_out("held-out/python-docs.test.en-pt.tsv.gz", docs, docs.test),
         ]
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 from places import ROOT
 
@@ -10,12 +12,19 @@ from tmnmt.formats.text import read_document_lines
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
 
-MEMORIES = ("jrc-acquis.en-fr.tmx.gz", "canadian-law.en-fr.tmx.gz")
 HELD_OUT = ("jrc-acquis.test.en-fr.tsv.gz", "law.test.en-fr.tsv.gz")
+HELD_OUT_DOCS = "python-docs.test.en-pt.tsv.gz"
+MEMORIES = {
+    "jrc-acquis.en-fr.tmx.gz": HELD_OUT,
+    "canadian-law.en-fr.tmx.gz": HELD_OUT,
+    "python-docs.en-pt.tmx.gz": (HELD_OUT_DOCS,),
+}
 
 
+@cache
 def segments(name: str) -> list[Segment]:
-    reader = read_memory(ROOT / "memories" / name, "en", "fr")
+    tgt_lang = name.removesuffix(".gz").removesuffix(".tmx").removesuffix(".tsv")[-2:]
+    reader = read_memory(ROOT / "memories" / name, "en", tgt_lang)
     found = list(reader)
     assert reader.report.retained == reader.report.units > 1000
     return found
@@ -23,13 +32,16 @@ def segments(name: str) -> list[Segment]:
 
 @pytest.mark.parametrize("memory", MEMORIES)
 def test_no_source_and_no_document_of_a_test_set_is_in_a_memory(memory: str) -> None:
-    held_out = [segment for name in HELD_OUT for segment in segments(f"held-out/{name}")]
+    held_out = [segment for name in MEMORIES[memory] for segment in segments(f"held-out/{name}")]
     in_memory = segments(memory)
     assert not {normalise(s.src) for s in held_out} & {normalise(s.src) for s in in_memory}
     assert not {s.document for s in held_out} & {s.document for s in in_memory}
 
 
-@pytest.mark.parametrize(("corpus", "file"), [("jrc-acquis", HELD_OUT[0]), ("law", HELD_OUT[1])])
+@pytest.mark.parametrize(
+    ("corpus", "file"),
+    [("jrc-acquis", HELD_OUT[0]), ("law", HELD_OUT[1]), ("python-docs", HELD_OUT_DOCS)],
+)
 def test_the_test_sets_are_documents_of_the_split(corpus: str, file: str) -> None:
     split = (ROOT / "eval" / "splits" / f"{corpus}.test.txt").read_text(encoding="utf-8").split()
     assert {segment.document for segment in segments(f"held-out/{file}")} <= set(split)
