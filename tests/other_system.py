@@ -78,6 +78,18 @@ def _in_use(*paths: Any) -> str | None:
     return None
 
 
+def of_unused(change: Any) -> Any:
+    """A function of os that deletes or renames, which refuses files that this process has open or
+    mapped."""
+
+    def refusing(path: Any, *others: Any, **options: Any) -> Any:
+        if not options.get("dir_fd") and (used := _in_use(path, *others)):
+            raise PermissionError(errno.EACCES, "in use by this process", used)
+        return change(path, *others, **options)
+
+    return refusing
+
+
 def take_away() -> None:
     """From here on none of that is there, no file is put on disk that was opened for reading
     alone, and none is deleted or renamed that is open."""
@@ -105,14 +117,6 @@ def take_away() -> None:
         if flags(handle, read_flags) & os.O_ACCMODE == os.O_RDONLY:
             raise OSError(errno.EBADF, "Bad file descriptor")
         sync(handle)
-
-    def of_unused(change: Any) -> Any:
-        def refusing(path: Any, *others: Any, **options: Any) -> Any:
-            if not options.get("dir_fd") and (used := _in_use(path, *others)):
-                raise PermissionError(errno.EACCES, "in use by this process", used)
-            return change(path, *others, **options)
-
-        return refusing
 
     select.select = sockets_alone
     for name in ("unlink", "remove", "rename", "replace"):

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from other_system import of_unused
 from places import TESTS
 from tiny_model import PAIRS, segments, write_tiny_model
 
@@ -236,6 +237,19 @@ def test_a_reader_follows_a_writer(tmp_path: Path) -> None:
     reader, writer = opened(tmp_path, most_bytes=4000), opened(tmp_path, most_bytes=4000)
     for number in range(200):
         writer.add([entry(number)])
+        reader.refresh()
+        assert holds(reader, number)
+    assert len(reader) == len(writer) < 100
+
+
+def test_logs_go_later_where_no_open_file_can_be_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "unlink", of_unused(os.unlink))
+    reader, writer = opened(tmp_path, most_bytes=4000), opened(tmp_path, most_bytes=4000)
+    for number in range(100):
+        writer.add([entry(number)])
+        assert holds(writer, number) and len([*writer.folder.glob("*.log")]) <= 3
         reader.refresh()
         assert holds(reader, number)
     assert len(reader) == len(writer) < 100

@@ -146,16 +146,20 @@ class KeyCache:
 
     def refresh(self) -> None:
         """Takes over what was written since."""
-        numbers = set(_numbers(self.folder))
+        numbers = set(sorted(_numbers(self.folder))[-2:])  # earlier ones are on their way out
         for number in self._logs.keys() - numbers:
-            self._logs.pop(number).close()
-            self._places = {d: place for d, place in self._places.items() if place.log != number}
+            self._forget(number)
         for number in sorted(numbers):
             if number not in self._logs:
                 with suppress(OSError):  # removed meanwhile, or not for us to read
                     self._logs[number] = _Log(self.folder / f"{number}.log", head_of(self.header))
             if number in self._logs:
                 self._read_on(number)
+
+    def _forget(self, number: int) -> None:
+        """Closes a log and knows its pairs no more."""
+        self._logs.pop(number).close()
+        self._places = {d: place for d, place in self._places.items() if place.log != number}
 
     def find(self, digest: Digest) -> PairKeys | None:
         """The keys of a pair; None where none are known, or they are damaged.
@@ -251,9 +255,12 @@ class KeyCache:
         number = latest + 1
         path = self.folder / f"{number}.log"
         path.write_bytes(head_of(self.header))
-        for log_number in self._logs:
-            if log_number < latest or not fits:
-                (self.folder / f"{log_number}.log").unlink(missing_ok=True)
+        for log_number in _numbers(self.folder):
+            if log_number < latest or (log_number == latest and not fits):
+                if log_number in self._logs:
+                    self._forget(log_number)  # Windows deletes no file that is open
+                with suppress(PermissionError):  # in another process: it goes the next time
+                    (self.folder / f"{log_number}.log").unlink(missing_ok=True)
         self.refresh()
         return number
 
