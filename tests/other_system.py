@@ -119,11 +119,12 @@ def take_away() -> None:
         sync(handle)
 
     select.select = sockets_alone
-    for name in ("unlink", "remove", "rename", "replace"):
-        setattr(os, name, of_unused(getattr(os, name)))
-    os.fsync = sync_written
+    changes = ("unlink", "remove", "rename", "replace")
+    refusing = {name: of_unused(getattr(os, name)) for name in changes}
+    for name, function in {**refusing, "fsync": sync_written}.items():
+        setattr(os, name, function)
     system: Any = importlib.import_module("tmnmt.system")
-    system.IS_WINDOWS = True
+    system.IS_WINDOWS, system.MOVES_OPEN_FILES = True, False
 
 
 def main() -> None:

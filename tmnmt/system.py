@@ -21,6 +21,7 @@ with suppress(ImportError):  # which Windows has not
 
 _HAS_FCNTL = "fcntl" in globals()
 IS_WINDOWS = sys.platform == "win32"
+MOVES_OPEN_FILES = not IS_WINDOWS  # whether a folder can be renamed while a file in it is open
 SECONDS_IN_USE = 2.0  # how long Windows is asked again for a file that another program has open
 # Bytes stay as they are, and other programs do not get the handle.
 _ALWAYS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOINHERIT", 0)

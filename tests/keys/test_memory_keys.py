@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 import torch
 from brute_force import real_segments
+from other_system import of_unused
 from places import TESTS
 from tiny_model import PAIRS, segments, write_tiny_model
 
@@ -253,6 +254,21 @@ def test_what_is_mostly_deleted_is_written_again_without_it(
     assert after.positions == wanted.all_positions < before.positions / 2
     assert_right(after, index, model)
     assert [path.name for path in after.folder.parent.iterdir()] == [model.hash]
+
+
+def test_they_are_written_again_where_no_open_file_can_be_moved(
+    index: MemoryIndex, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tmnmt.keys.compute, "MOVES_OPEN_FILES", False)
+    monkeypatch.setattr(os, "replace", of_unused(os.replace))
+    positions = compute_all(index, model).positions
+    index.delete(range(1, 50))
+    after = compute_all(index, model)
+    assert 0 < after.positions < positions / 2
+    assert_right(after, index, model)
+    index.delete(range(50, 50 + 3 * len(index) // 4))
+    with pytest.raises(MemoryIndexError, match="another program has these keys open"):
+        compute_all(index, model)  # here it is this one, by `after`
 
 
 def test_shards_are_disjoint_and_join_to_the_whole(

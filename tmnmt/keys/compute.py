@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from tmnmt.durable import rename
-from tmnmt.errors import DataError, UsageError
+from tmnmt.errors import DataError, MemoryIndexError, UsageError
 from tmnmt.index.base import FolderIndex
 from tmnmt.keys.derived import DERIVED
 from tmnmt.keys.files import (
@@ -34,6 +34,7 @@ from tmnmt.keys.pair_keys import encode_pair, force_all, force_codes
 from tmnmt.models.folder import Model
 from tmnmt.models.shortlist import Shortlist
 from tmnmt.segments import Segment
+from tmnmt.system import MOVES_OPEN_FILES
 from tmnmt.vocab import Vocabulary
 
 # computed between two writes: what a kill can lose, some seconds on a CPU
@@ -333,7 +334,13 @@ def _unchanged(records: Array, index: FolderIndex) -> list[tuple[Segment, tuple[
 
 def _join(writer: KeyWriter, path: Path, work: Plan) -> None:
     """Takes over the keys of a part that are wanted and not there, and removes the part."""
-    part, main = KeyFiles(path, work.header), KeyFiles(writer.folder, writer.header)
+    _take_over(writer, KeyFiles(path, work.header), work)  # mapped until here: Windows deletes none
+    (path / HEADER_FILE).unlink()  # first: without it what a kill leaves is no part any more
+    shutil.rmtree(path)
+
+
+def _take_over(writer: KeyWriter, part: KeyFiles, work: Plan) -> None:
+    main = KeyFiles(writer.folder, writer.header)
     living = part.records[np.isin(_digests(part.records), _digests(work.alive))]
     for block in _blocks(_missing(living, _digests(main.records))):
         digests = _tuples(block)
@@ -343,8 +350,6 @@ def _join(writer: KeyWriter, path: Path, work: Plan) -> None:
             if (number := part.record_of(digest)) is not None
         ]
         writer.append(block["id"].tolist(), digests, keys)
-    (path / HEADER_FILE).unlink()  # first: without it what a kill leaves is no part any more
-    shutil.rmtree(path)
 
 
 def _link(writer: KeyWriter, alive: Array) -> None:
@@ -361,15 +366,21 @@ def _link(writer: KeyWriter, alive: Array) -> None:
 
 def _set_aside(folder: Path, work: Plan) -> None:
     """Where the keys are to be written again, makes a part of what is there, to be joined without
-    what is dead."""
+    what is dead. Raises MemoryIndexError where another program has them open, on Windows."""
     old = folder.with_name(folder.name + OLD)
-    with KeyWriter.open(
-        folder, work.header
-    ):  # the lock goes with the folder: who waits for it is told so
+    with KeyWriter.open(folder, work.header):
         if old.exists() and not parts_of(folder):
             shutil.rmtree(old)  # what a killed run left of it
-        if work.rewritten and not old.exists():
-            rename(folder, old)
+        is_due = work.rewritten and not old.exists()
+        if is_due and MOVES_OPEN_FILES:
+            rename(folder, old)  # the lock goes with the folder: who waits for it is told so
+    if is_due and not MOVES_OPEN_FILES:
+        try:
+            rename(folder, old)  # who has taken the lock meanwhile keeps it from being moved
+        except PermissionError as error:
+            raise MemoryIndexError(
+                f"{folder}: another program has these keys open, which has to end first"
+            ) from error
 
 
 def _blocks(records: Array) -> Iterator[Array]:
