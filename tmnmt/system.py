@@ -33,7 +33,7 @@ _LOCKED_BYTE = 1 << 30  # of a file that is locked on Windows
 # what a folder answers that its file system, or its mode, cannot put on disk
 _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES)
 # what a byte answers on Windows that another program has locked; under Wine nothing is said of why
-_HELD = (errno.EACCES, getattr(errno, "EDEADLOCK", errno.EDEADLK), 0)
+_LOCK_REFUSALS = (errno.EACCES, getattr(errno, "EDEADLOCK", errno.EDEADLK), 0)
 # signals that end a program, by name, as far as the system has them
 ENDING_SIGNALS = {
     name: getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -190,7 +190,7 @@ def _take_byte(handle: int, waits: bool) -> bool:
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
             return True
         except OSError as error:
-            if error.errno not in _HELD:
+            if error.errno not in _LOCK_REFUSALS:
                 raise
         if not waits:
             return False

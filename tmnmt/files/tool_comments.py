@@ -55,8 +55,8 @@ class _Reader:
         elif local == "Comment" and self._comment is not None:
             text = "".join(self._text).strip()
             author, time = (self._comment.get(key, "") for key in ("user", "date"))
-            before = self.comments.get(self._id, ())
-            self.comments[self._id] = (*before, Comment(text, author, time)) if text else before
+            comments = self.comments.get(self._id, ())
+            self.comments[self._id] = (*comments, Comment(text, author, time)) if text else comments
             self._comment = None
 
 

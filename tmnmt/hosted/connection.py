@@ -148,7 +148,7 @@ class Connection:
                     f"({CERTIFICATES} names a file with those that are)"
                 ) from None
             is_late = isinstance(error, TimeoutError)
-            reason = "no answer in time" if is_late else f"cannot be asked ({_named(error)})"
+            reason = "no answer in time" if is_late else f"cannot be asked ({_reason_of(error)})"
             raise _TemporaryError(reason) from None
         if status in PUT_OFF:
             raise _TemporaryError(f"answers {status}", _wait_of(headers.get("Retry-After")))
@@ -291,7 +291,7 @@ def _shut(connection: http.client.HTTPConnection) -> None:
             connection.sock.shutdown(socket.SHUT_RDWR)
 
 
-def _named(error: Exception) -> str:
+def _reason_of(error: Exception) -> str:
     """What broke down, and why where TLS says it, such as "wrong version number"."""
     reason = error.reason if isinstance(error, ssl.SSLError) and error.reason else ""
     return type(error).__name__ + (f": {reason.replace('_', ' ').lower()}" if reason else "")
