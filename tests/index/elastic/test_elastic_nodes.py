@@ -27,7 +27,7 @@ SECONDS_OF_HANGING, SECONDS_AWAY, ROUNDS = (
     40,
     5,
     3,
-)  # a cluster takes some 33 s to do without a node that hangs
+)  # a cluster takes some 10 s to do without a node that hangs (elasticsearch.yml)
 WRITERS, CHANGES, SECONDS_AT_MOST = 6, 100, 120  # changes before and after the trouble
 
 
