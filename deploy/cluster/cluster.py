@@ -40,7 +40,7 @@ from tmnmt.segments import Segment
 
 HERE = Path(__file__).resolve().parent
 ELASTIC = HERE.parents[1] / "index" / "elasticsearch" / "server.py"
-SECONDS_TO_START, SECONDS_TO_STOP = 300.0, 120.0
+SECONDS_TO_START, SECONDS_TO_STOP = 600.0, 120.0  # on an idle machine 20, and 10
 LOOK = 0.1  # seconds between looks whether something is there
 
 
