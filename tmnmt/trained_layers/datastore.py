@@ -114,6 +114,14 @@ class Datastore:
             entries.pairs[mask] = pairs + first_pair
         return entries
 
+    def states(self, positions: Array) -> tuple[Array, Array]:
+        """z' (n, d) float32 and y' (n,) int64 at positions (n,)."""
+        hiddens = np.zeros((len(positions), self.searches[0].files.header.hidden_size), np.float32)
+        for search, first in zip(self.searches, self._first, strict=False):
+            mask = (positions >= first) & (positions < first + search.files.positions)
+            hiddens[mask] = search.files.hiddens[positions[mask] - first]
+        return hiddens, self.words(positions)
+
     def with_following(self, positions: Array, count: int) -> Array:
         """Positions (n,) and those behind them in their pairs, `count` of each at most: (m,), each
         once, ascending."""

@@ -115,14 +115,13 @@ class NeighbourQuery:
             nearest = rows[rows >= 0]
             self._counts[sentence] += len(rows), len(nearest)
             positions = self.datastore.with_following(nearest, FOLLOWING)
-            entries = self.datastore.entries(positions[None])
-            is_word = entries.ids[0] != EOS
-            ids = torch.from_numpy(entries.ids[0, is_word]).to(drafts[sentence].hiddens.device)
-            hiddens = torch.from_numpy(entries.hiddens[0, is_word])
+            positions = positions[self.datastore.words(positions) != EOS]
+            hiddens, words = map(torch.from_numpy, self.datastore.states(positions))
+            draft = drafts[sentence]
             codes = codes_of(hiddens, torch.zeros(len(hiddens)))
-            sizes = entries.contexts.shape[-1], entries.hiddens.shape[-1]
-            keys = directions_of(*sizes, ids, codes)
-            results.append(NearDraft(keys, torch.from_numpy(positions[is_word]), self, sentence))
+            sizes = draft.contexts.shape[1], draft.hiddens.shape[1]
+            keys = directions_of(*sizes, words.to(draft.hiddens.device), codes)
+            results.append(NearDraft(keys, torch.from_numpy(positions), self, sentence))
         return results
 
     @property
