@@ -31,6 +31,7 @@ from tmnmt.keys.compute import PART, Plan, compute, header_of, plan
 from tmnmt.keys.derived import verify
 from tmnmt.keys.files import KeyFiles, keys_dir
 from tmnmt.keys.layout import DIRECTIONS, PAIRS
+from tmnmt.layers.reach import STANDARD, load_calibration, reach_file, reaches_of
 from tmnmt.models.folder import Model, load_model
 from tmnmt.segments import Segment
 from tmnmt.trained_layers.key_search import KeySearch
@@ -264,3 +265,29 @@ def test_the_folder_of_a_server_is_named_by_its_hosts_in_any_order_and_its_name(
     assert local_folder(ElasticAddress(("http://a:9200",), "law"), environment) != one
     with pytest.raises(UsageError, match="path from the root"):
         local_folder(ElasticAddress(("http://a:9200",), "law"), {KEYS: "here"})
+
+
+def test_calibrated_numbers_lie_beside_an_index_on_a_server(
+    server: Running,
+    folder: Path,
+    model: Model,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv(KEYS, str(tmp_path / "keys"))
+    location = str(server.address("calibrated"))
+    built(location, [*real_segments()[:150]])
+    arguments = ["calibrate", "--memory", location, "--model", str(folder), "--segments", "50"]
+    assert run([*arguments, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    with with_index(location) as index:
+        calibration = load_calibration(index.folder, model.states_hash)
+        assert calibration is not None and reaches_of([index], model.states_hash) == (
+            calibration.reaches
+        )
+    assert printed == calibration.record() | {
+        "file": str(reach_file(index.folder, model.states_hash))
+    }
+    taus = {trial.reaches.fragments.tau for trial in calibration.trials}
+    assert taus == {STANDARD.fragments.tau}  # there are none to choose by

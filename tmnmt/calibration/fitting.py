@@ -173,30 +173,25 @@ def _of_temperature(conditions: Sequence[Forced], best: Reaches, temperature: fl
     )
     for source in fields(Reaches):
         grid = [replace(getattr(reaches, source.name), tau=tau) for tau in TAUS]
-        reaches = _best(
-            conditions, [replace(reaches, **{source.name: candidate}) for candidate in grid]
-        )
+        reaches = _best(conditions, reaches, source.name, grid)
     return reaches
 
 
 def choose(conditions: Sequence[Forced]) -> Reaches:
-    """The numbers of every source by which the references are likeliest over all conditions.
+    """The numbers of every source by which the references are likeliest over all conditions. Those
+    of a source that has nothing for any reference stay as they are by default.
 
     conditions: the references, with and without a session."""
     reaches = STANDARD
     for _ in range(ROUNDS):
         for source in fields(Reaches):
             grid = [Reach(*numbers) for numbers in product(TAUS, TEMPERATURES)]
-            reaches = _best(
-                conditions, [replace(reaches, **{source.name: candidate}) for candidate in grid]
-            )
+            reaches = _best(conditions, reaches, source.name, grid)
     for source in fields(Reaches):
         for name, values in ADDED.items():
             reach: Reach = getattr(reaches, source.name)
             alternatives = [replace(reach, **{name: value}) for value in values]
-            alternative = _best(
-                conditions, [replace(reaches, **{source.name: new}) for new in alternatives]
-            )
+            alternative = _best(conditions, reaches, source.name, alternatives)
             if _total(conditions, alternative) < PAYS * _total(conditions, reaches):
                 reaches = alternative
     return reaches
@@ -278,8 +273,13 @@ def _read(
     return log_p, [*torch.split_with_sizes(copied, sizes, -1)]
 
 
-def _best(conditions: Sequence[Forced], candidates: Sequence[Reaches]) -> Reaches:
-    return min(candidates, key=lambda reaches: _total(conditions, reaches))
+def _best(
+    conditions: Sequence[Forced], reaches: Reaches, source: str, grid: Sequence[Reach]
+) -> Reaches:
+    """The likeliest of the given numbers and those in which a source has one of the grid instead;
+    the given ones where none is likelier."""
+    candidates = [reaches, *(replace(reaches, **{source: candidate}) for candidate in grid)]
+    return min(candidates, key=lambda candidate: _total(conditions, candidate))
 
 
 def _total(conditions: Sequence[Forced], reaches: Reaches) -> float:

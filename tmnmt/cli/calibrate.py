@@ -29,7 +29,9 @@ SampleSeed = Annotated[Seed, Help("Of what is held out.")]
 
 def calibrate(
     model: MODEL,
-    memory: Annotated[str, typer.Option("--memory", help="Built index, or memory file.")],
+    memory: Annotated[
+        str, typer.Option("--memory", help="Folder or address of an index, or memory file.")
+    ],
     segments: SegmentCount = 200,
     seed: SampleSeed = 1,
     precision: Products = None,
@@ -45,8 +47,9 @@ def calibrate(
     word is copied, the temperature, a penalty of words that were copied already, and a doubt of
     words that the model finds less likely than it did in their own sentence. The standard ones stay
     unless others are better by more than chance: by chrF2++, in 19 of 20 paired resamples, or in 59
-    of 60 where three are compared. The numbers are kept beside the index, where translate, serve
-    and evaluate find them.
+    of 60 where three are compared. The numbers are kept beside the index, or for an index on a
+    server in the folder that has its keys on this machine. There translate, serve and evaluate find
+    them.
 
     It takes as long as translating four times the segments that are held out: with a student one to
     two minutes. The model and the memory stay as they are. Run it again when the memory has grown
@@ -56,17 +59,11 @@ def calibrate(
 
     from tmnmt.engine.loading import device_named, load_layers, load_on
     from tmnmt.eval.calibrate import calibrate as choose
-    from tmnmt.index.back_ends import local_path
     from tmnmt.index.base import check_languages, has_folder
     from tmnmt.index.opening import open_memory
     from tmnmt.layers.reach import save_calibration
     from tmnmt.progress import Progress
 
-    if local_path(memory) is None:
-        raise UsageError(
-            f"{memory}: the numbers are kept beside an index in a folder; an index on a server is "
-            "read by the standard ones"
-        )
     use_threads(threads)
     name = device_named(device)
     loaded = replace(load_on(model, name), products=precision)
@@ -75,7 +72,10 @@ def calibrate(
         index = open_memory(memory, *languages, progress.advance)
     with index:
         if not has_folder(index):
-            raise UsageError(f"{memory}: no index in a folder, and no memory file")
+            raise UsageError(
+                f"{memory}: there is no home folder to keep the numbers in; set TMNMT_KEYS to a "
+                "folder"
+            )
         check_languages(memory, (index.src_lang, index.tgt_lang), *languages)
         layers = load_layers(loaded, name)
         calibration = choose(loaded, layers, index, segments, seed, name)
