@@ -172,9 +172,9 @@ def open_file(path: Path) -> BinaryIO:
         return path.open("rb")
     except FileNotFoundError as error:
         raise FormatError(f"{path}: no such file") from error
-    except IsADirectoryError as error:
-        raise FormatError(f"{path}: a folder, where a file is wanted") from error
     except OSError as error:
+        if path.is_dir():  # which Windows refuses as it does what may not be read
+            raise FormatError(f"{path}: a folder, where a file is wanted") from error
         raise FormatError(f"{path}: cannot be opened: {error.strerror}") from error
 
 
