@@ -187,7 +187,7 @@ def read_along(
                 one = stepped.trace.select(torch.tensor([0]), torch.tensor([word]))
                 traces.append(one.pick(0, 0))
     forced = Hypothesis(tuple(ids), 0, 0, True, probabilities=(0,) * len(ids), traces=tuple(traces))
-    near = Neighbouring(None, len(piece.matches))
+    near = Neighbouring(None, 0, piece)
     return tokens_of(forced, translator.vocab, collated, 0, near, piece), piece.matches
 
 

@@ -85,8 +85,8 @@ def filled(template: str, values: Mapping[str, str | int]) -> str:
     values: what stands there."""
 
     def value(place: re.Match[str]) -> str:
-        found = values.get(place[1], place[0])
-        return found if isinstance(found, str) else f"{found:,}"
+        text = values.get(place[1], place[0])
+        return text if isinstance(text, str) else f"{text:,}"
 
     return _PLACE.sub(value, template)
 

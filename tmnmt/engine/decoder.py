@@ -126,10 +126,12 @@ class Decoder:
             sources = [pieces[row] for row in batch]
             drafts = self._drafts(sources)
             with self.tally.timed("search"):
-                found = self.whole_memory.near([piece.text for piece in sources], drafts)
-            for row, piece, near in zip(batch, sources, found, strict=True):
+                near_drafts = self.whole_memory.near_drafts(
+                    [piece.text for piece in sources], drafts
+                )
+            for row, piece, near_draft in zip(batch, sources, near_drafts, strict=True):
                 retrieved = piece.retrieved or NO_MATCHES
-                results[row] = replace(piece, retrieved=replace(retrieved, neighbours=near))
+                results[row] = replace(piece, retrieved=replace(retrieved, neighbours=near_draft))
         return results
 
     def _drafts(self, pieces: Sequence[Piece]) -> list[PairKeys]:
@@ -142,8 +144,8 @@ class Decoder:
             encoded, longest = self._encoded(pieces)
             backbone, ready = self._limited(pieces, collated), self._ready(collated)
             placed = self._in_place(pieces, encoded)
-            found = beam_search(backbone, self.layers, placed, ready, longest, search)
-        return [*map(_states, found)]
+            drafts = beam_search(backbone, self.layers, placed, ready, longest, search)
+        return [*map(_states, drafts)]
 
     def decoded(
         self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory], explain: bool = False
@@ -483,8 +485,8 @@ def _knowledge(documents: Sequence[DocumentMemory], name: str) -> list[Any]:
 def _keys(piece: Piece) -> list[PairKeys]:
     """The keys of a piece's pairs, and behind them the positions near to its draft."""
     retrieved = piece.retrieved or NO_MATCHES
-    near = retrieved.neighbours
-    return [*retrieved.keys, *([near.keys] if near is not None else [])]
+    near_draft = retrieved.neighbours
+    return [*retrieved.keys, *([near_draft.keys] if near_draft is not None else [])]
 
 
 def _states(draft: Hypothesis) -> PairKeys:

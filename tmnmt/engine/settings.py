@@ -235,9 +235,9 @@ class WholeMemory(Protocol):
 
     @property
     def is_drafted(self) -> bool:
-        """Whether it is asked once, by `near`, and not at every word, by `query`."""
+        """Whether it is asked once, by `near_drafts`, and not at every word, by `query`."""
 
-    def near(self, sources: Sequence[str], drafts: Sequence[PairKeys]) -> list[NearDraft]:
+    def near_drafts(self, sources: Sequence[str], drafts: Sequence[PairKeys]) -> list[NearDraft]:
         """The positions near to drafts, for every sentence.
 
         sources: what is translated.

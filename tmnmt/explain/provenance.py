@@ -59,9 +59,9 @@ class Neighbouring:
         piece: the sentence. What was found near to its draft was read as one more pair behind its
         matches."""
         self.queries, self.sentence, self.first = queries, sentence, len(piece.pairs)
-        self.near: NearDraft | None = (piece.retrieved or NO_MATCHES).neighbours
-        if self.near is not None:
-            self.queries, self.sentence = self.near.search, self.near.sentence
+        self.near_draft: NearDraft | None = (piece.retrieved or NO_MATCHES).neighbours
+        if self.near_draft is not None:
+            self.queries, self.sentence = self.near_draft.search, self.near_draft.sentence
         self.pairs: dict[int, int] = {}  # number in the datastore -> index into Translation.matches
 
     def place(self, pair: int, position: int) -> tuple[int, int]:
@@ -69,9 +69,9 @@ class Neighbouring:
 
         pair: the number of the pair as it was read.
         position: the position as it was read."""
-        if self.near is None or pair != self.first:
+        if self.near_draft is None or pair != self.first:
             return pair, position
-        return self._place(self.near.search, int(self.near.positions[position]))
+        return self._place(self.near_draft.search, int(self.near_draft.positions[position]))
 
     def _place(self, queries: MemorySearch, position: int) -> tuple[int, int]:
         """The same of a position in the whole memory."""

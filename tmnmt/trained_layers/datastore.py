@@ -125,14 +125,14 @@ class Datastore:
     def with_following(self, positions: Array, count: int) -> Array:
         """Positions (n,) and those behind them in their pairs, `count` of each at most: (m,), each
         once, ascending."""
-        found = [np.zeros(0, np.int64)]
+        runs = [np.zeros(0, np.int64)]
         for search, first in zip(self.searches, self._first, strict=False):
             last = search.files.positions - 1
             rows = positions[(positions >= first) & (positions <= first + last)] - first
-            behind = np.minimum(rows[:, None] + np.arange(count + 1), last)
-            in_pair = search.pairs(behind) == search.pairs(rows)[:, None]
-            found.append(np.unique(behind[in_pair]) + first)
-        return np.concatenate(found)
+            following = np.minimum(rows[:, None] + np.arange(count + 1), last)
+            in_pair = search.pairs(following) == search.pairs(rows)[:, None]
+            runs.append(np.unique(following[in_pair]) + first)
+        return np.concatenate(runs)
 
     def words(self, positions: Array) -> Array:
         """y' at positions (n, k), int64; 0 where the position is -1."""

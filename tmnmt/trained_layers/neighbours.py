@@ -104,14 +104,14 @@ class NeighbourQuery:
             marks=torch.stack([scores, (scores >= 1).to(scores.dtype)], -1),
         )
 
-    def near(self, drafts: Sequence[PairKeys]) -> list[NearDraft]:
+    def near_drafts(self, drafts: Sequence[PairKeys]) -> list[NearDraft]:
         """The keys nearest to the states of the draft of every sentence, with the words behind
         them, as one pair without the ends of pairs."""
         states = [torch.cat([draft.contexts, draft.hiddens], 1) for draft in drafts]
-        _, found = self.datastore.search(torch.cat(states).float().cpu().numpy(), self.k)
+        _, neighbours = self.datastore.search(torch.cat(states).float().cpu().numpy(), self.k)
         results = []
         ends = np.cumsum([*map(len, states)])
-        for sentence, rows in enumerate(np.split(found, ends[:-1])):
+        for sentence, rows in enumerate(np.split(neighbours, ends[:-1])):
             nearest = rows[rows >= 0]
             self._counts[sentence] += len(rows), len(nearest)
             positions = self.datastore.with_following(nearest, FOLLOWING)
@@ -185,9 +185,11 @@ class Neighbours:
     voting: object | None
     is_drafted: bool = False
 
-    def near(self, sources: Sequence[str], drafts: Sequence[PairKeys]) -> list[NearDraft]:
+    def near_drafts(self, sources: Sequence[str], drafts: Sequence[PairKeys]) -> list[NearDraft]:
         """The positions near to the draft of each of the sources."""
-        return NeighbourQuery(self.datastore, self.k, sources, [()] * len(sources)).near(drafts)
+        return NeighbourQuery(self.datastore, self.k, sources, [()] * len(sources)).near_drafts(
+            drafts
+        )
 
     def query(
         self, sources: Sequence[str], pairs: Sequence[Sequence[tuple[str, str]]]

@@ -11,7 +11,7 @@ from tmnmt.errors import UsageError
 
 LOWER_CASED = "BLEU, lower-cased"  # as Tu et al. 2018 report it
 TOKENISED = "BLEU, tokenised"  # as Gu et al. 2018 report it: multi-bleu, over our match tokens
-COUNTED = ("BLEU", "chrF2++", "TER", LOWER_CASED, TOKENISED)
+COUNTED_MEASURES = ("BLEU", "chrF2++", "TER", LOWER_CASED, TOKENISED)
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class LearnedMeasure:
 def check_all(measures: Sequence[LearnedMeasure]) -> None:
     """Raises UsageError for a measure that cannot be read, or one that has the name of another or
     of what is measured anyway."""
-    names = {*COUNTED}
+    names = {*COUNTED_MEASURES}
     for measure in measures:
         measure.check()
         if measure.name in names:

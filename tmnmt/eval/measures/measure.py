@@ -97,7 +97,7 @@ class Output:
 class Measured:
     """The outputs of several systems on one test set, counted; `entry` is their part of
     report.json, `lines` theirs of segments.jsonl. baseline: the name of the system that the others
-    are compared with. learned: what others have scored, beside what is counted here."""
+    are compared with. learned_scores: what others have scored, beside what is counted here."""
 
     def __init__(
         self,
@@ -106,17 +106,18 @@ class Measured:
         baseline: str,
         weights: Mapping[str, float],
         progress: ReadProgress | None = None,
-        learned: Sequence[MeasuredScores] = (),
+        learned_scores: Sequence[MeasuredScores] = (),
     ) -> None:
         self.test, self.outputs, self.weights = test, outputs, weights
         self.baseline = next(i for i, output in enumerate(outputs) if output.name == baseline)
-        counted = metrics(test.tgt_lang)
-        self.learned = [one.metric.name for one in learned]
-        self.metrics = [*counted, *(one.metric for one in learned)]
+        counted_metrics = metrics(test.tgt_lang)
+        self.learned_names = [scores.metric.name for scores in learned_scores]
+        self.metrics = [*counted_metrics, *(scores.metric for scores in learned_scores)]
         hypotheses = [output.lines for output in outputs]
         self.counts = {
-            metric.name: count(metric, test.references, hypotheses, progress) for metric in counted
-        } | {one.metric.name: one.counts for one in learned}
+            metric.name: count(metric, test.references, hypotheses, progress)
+            for metric in counted_metrics
+        } | {scores.metric.name: scores.counts for scores in learned_scores}
         self.units = units_of(test.sources, test.references)
         whole = {
             name: [together(rows, self.units) for rows in counts]
@@ -215,7 +216,8 @@ class Measured:
 
     def _learned_scores(self, system: int, segment: int) -> dict[str, dict[str, float]]:
         scores = {
-            name: round(float(self.counts[name][system][segment, 0]), 4) for name in self.learned
+            name: round(float(self.counts[name][system][segment, 0]), 4)
+            for name in self.learned_names
         }
         return {"scores": scores} if scores else {}
 

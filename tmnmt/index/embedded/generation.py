@@ -78,15 +78,15 @@ class Generation:
         conditions: which segments are found."""
         if len(self.delta) > self._loose:
             self._seal()
-        built, later = [part._replace(dead=self._dead) for part in self._base], self._sealed
+        parts, later = [part._replace(dead=self._dead) for part in self._base], self._sealed
         if not conditions:
-            return [*built, *(sealed.part for sealed in later)]
+            return [*parts, *(sealed.part for sealed in later)]
         stored = cache(partial(self.store.ids, conditions))
         return [
-            *(self._restricted(part, conditions, stored) for part in built),
+            *(self._restricted(part, conditions, stored) for part in parts),
             *(
-                self._restricted(one.part, conditions, partial(one.ids, conditions))
-                for one in later
+                self._restricted(addition.part, conditions, partial(addition.ids, conditions))
+                for addition in later
             ),
         ]
 

@@ -42,9 +42,9 @@ def unpacked(packed: UInt64, offsets: Int64, width: int | Int64) -> Int64:
 
     Raises IndexError where a number lies outside of the words."""
     place, shift = offsets >> 6, (offsets & 63).astype(np.uint64)
-    one = np.uint64(1)
-    bits = packed[place] >> shift | (packed[place + 1] << one) << (np.uint64(63) - shift)
-    masks = (one << np.asarray(width).astype(np.uint64)) - one
+    bit = np.uint64(1)
+    bits = packed[place] >> shift | (packed[place + 1] << bit) << (np.uint64(63) - shift)
+    masks = (bit << np.asarray(width).astype(np.uint64)) - bit
     numbers: Int64 = (bits & masks).astype(np.int64)
     return numbers
 
@@ -89,9 +89,9 @@ class PackedLists(NamedTuple):
 
         Raises IndexError where what is read is damaged."""
         counts = self.start[lists + 1] - self.start[lists]
-        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        block = np.repeat(self.block_start[lists], counts) + within // LIST_BLOCK
-        place = within % LIST_BLOCK
+        offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        block = np.repeat(self.block_start[lists], counts) + offsets // LIST_BLOCK
+        place = offsets % LIST_BLOCK
         is_first = place == 0
         offset, width = np.divmod(self.headers[block[~is_first]], 1 << WIDTH_BITS)
         differences = np.zeros(len(block), np.int64)
@@ -99,6 +99,8 @@ class PackedLists(NamedTuple):
             self.packed, offset + (place[~is_first] - 1) * width, width
         )
         sums = np.cumsum(differences)
-        before = np.repeat(sums[is_first], np.diff(np.append(np.flatnonzero(is_first), len(sums))))
-        numbers: Int64 = self.firsts[block] + sums - before
+        offset_sums = np.repeat(
+            sums[is_first], np.diff(np.append(np.flatnonzero(is_first), len(sums)))
+        )
+        numbers: Int64 = self.firsts[block] + sums - offset_sums
         return numbers

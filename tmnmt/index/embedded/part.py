@@ -121,8 +121,8 @@ class Part(NamedTuple):
                     remaining.append(row)
         size = COPIES * WIDER
         while remaining:
-            again, ones = [queries[row] for row in remaining], [1.0] * len(remaining)
-            hits_of_each = self.hits(again, size, ones, False, threads)
+            further, scores = [queries[row] for row in remaining], [1.0] * len(remaining)
+            hits_of_each = self.hits(further, size, scores, False, threads)
             for row, hits_of in zip(remaining, hits_of_each, strict=True):
                 equal_hits[row] = [hit for hit in hits_of if hit.edits == 0]
             remaining = [row for row in remaining if len(equal_hits[row]) == size]
@@ -233,5 +233,5 @@ def covering(
         )
         return None if number is None else (row, number)
 
-    found = select(runs, is_rare, int(starts[-1]), k, newest_of)
-    return [order[row].fetch([number])[number] for row, number in found]
+    newest = select(runs, is_rare, int(starts[-1]), k, newest_of)
+    return [order[row].fetch([number])[number] for row, number in newest]

@@ -152,10 +152,10 @@ class Documents:
         """Says whether the file of a document may have what checks find, or those of all documents
         of its project. Nobody is said to have changed them. Raises Refused as `get` does."""
         document = self.get(id, caller)
-        for one in (document, *self._of_project(document.head["project"], caller)):
-            if one.head.get("strict", False) != is_strict:
-                author = {name: one.head[name] for name in ("changed", "by")}
-                self.change(one.id, caller, (), lambda _: (), strict=is_strict, **author)
+        for member in (document, *self._of_project(document.head["project"], caller)):
+            if member.head.get("strict", False) != is_strict:
+                author = {name: member.head[name] for name in ("changed", "by")}
+                self.change(member.id, caller, (), lambda _: (), strict=is_strict, **author)
 
     def _of_project(self, project: str, caller: Caller) -> list[StoredDocument]:
         return [d for d in self.visible(caller) if project and d.head["project"] == project]
