@@ -19,7 +19,6 @@ from required import absent
 VERSION = "4.14.1"
 SHA256 = "e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745"  # of the package
 PACKAGE = ROOT / ".cache" / "axe-core" / f"axe-core-{VERSION}.tgz"
-SERIOUS = ("serious", "critical")
 
 
 def axe() -> str:
@@ -34,8 +33,8 @@ def axe() -> str:
         return member.read().decode()
 
 
-def serious(browser: Browser, script: str) -> list[str]:
-    """What is seriously wrong with the page as it stands: rule and place."""
+def violations(browser: Browser, script: str) -> list[str]:
+    """What axe finds wrong with the page as it stands: rule and place."""
     browser.run(f"{script}\n0")
     found: list[dict[str, Any]] = browser.run(
         "axe.run(document, {resultTypes: ['violations']}).then((found) => found.violations)"
@@ -43,7 +42,6 @@ def serious(browser: Browser, script: str) -> list[str]:
     return [
         f"{one['id']}: {json.dumps(node['target'])} {node['failureSummary']}"
         for one in found
-        if one["impact"] in SERIOUS
         for node in one["nodes"]
     ]
 

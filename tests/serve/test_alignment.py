@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe import axe, serious
+from axe import axe, violations
 from browser import Browser
 from places import ROOT
 from required import absent
@@ -248,7 +248,7 @@ def test_it_fits_a_telephone_and_everybody(page: Page) -> None:
         for scheme in ("light", "dark"):
             feature = {"name": "prefers-color-scheme", "value": scheme}
             page.browser.send("Emulation.setEmulatedMedia", features=[feature])
-            assert serious(page.browser, script) == [], f"{place}, {scheme}"
+            assert violations(page.browser, script) == [], f"{place}, {scheme}"
 
 
 def test_changes_of_links_without_a_page() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe import axe, serious
+from axe import axe, violations
 from browser import Browser
 from firefox import Firefox
 from serving import Server, tiny_server
@@ -208,7 +208,7 @@ def test_the_review_fits_a_telephone_and_every_reader(browser: Browser, server: 
         for scheme in ("light", "dark"):
             feature = {"name": "prefers-color-scheme", "value": scheme}
             browser.send("Emulation.setEmulatedMedia", features=[feature])
-            assert serious(browser, axe()) == []
+            assert violations(browser, axe()) == []
     assert review.run("document.documentElement.scrollWidth") <= 360
     browser.send("Emulation.clearDeviceMetricsOverride")
     browser.send("Emulation.setEmulatedMedia", features=[])
