@@ -328,6 +328,15 @@ def test_a_history_has_every_confirmed_text_and_drafts_at_pauses(server: Server)
     assert desk.ask("GET", "/segments/9/history").status == 404
 
 
+def test_a_history_of_what_was_confirmed_at_once_begins_with_the_file(server: Server) -> None:
+    desk = opened(server)
+    for number, former in ((5, ["untouched"]), (2, [])):
+        desk.confirm(number, "Fermer tout")
+        versions = desk.do("GET", f"/segments/{number}/history")["versions"]
+        assert [v["state"] for v in versions] == ["translated", *former]
+        assert versions[0]["confirmed"] == "Fermer tout" and versions[0]["time"]
+
+
 def test_comments_are_added_and_deleted(server: Server) -> None:
     desk = opened(server)
     found = desk.do("POST", "/segments/2/comments", {"text": " Is it a verb? "})

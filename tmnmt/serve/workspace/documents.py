@@ -234,12 +234,13 @@ class _Change:
         segment = replace(edit.segment, version=version)
         if edit.kind or segment.pending != previous.pending:
             segment = replace(segment, edit_version=version)
+        is_begun = segment.pending is not None and previous.pending is None
+        if (edit.kind or is_begun) and _has_unnoted_text(previous):
+            self._note(replace(previous, edits=1))
+            segment = replace(segment, edits=1)
         if not edit.kind:
             return segment
         segment = replace(segment, author=self._author, time=self._now)
-        if not previous.edits and previous.present_text is not None:
-            self._note(replace(previous, edits=1))
-            segment = replace(segment, edits=1)
         if not self._is_continued(segment, edit.kind):
             note = {"kind": edit.kind, "by": self._author, "time": time.time()}
             segment = replace(segment, edits=segment.edits + 1, last_note=note)
@@ -259,6 +260,12 @@ class _Change:
         record = segment.history_record
         self.history[segment.number, segment.edits % SLOTS] = record
         self._size += _size(record) if segment.edits <= SLOTS else 0
+
+
+def _has_unnoted_text(segment: WorkSegment) -> bool:
+    """Whether a text stands there, of the file or filled in, that the history does not have. What
+    a change that is under way has written is noted when that is done."""
+    return not segment.edits and segment.pending is None and segment.present_text is not None
 
 
 def person(caller: Caller) -> str:
