@@ -733,7 +733,7 @@ def test_every_recipe_that_ships_is_understood(
     recipe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = "LAW", "LAW_DEV", "WAYS", "TVSUB", "TVSUB_CACHES", "REFERENCES", "ADAPTED"
-    split = "SPLITS", "SRC", "TGT", "MODEL", "MEMORY"
+    split = "SPLITS", "SRC", "TGT", "MODEL", "MEMORY", "STUDENT"
     for name in (*places, *split, "NETWORKS", "TVSUB_NETWORKS", "SEED"):
         monkeypatch.setenv(name, "/elsewhere")
     monkeypatch.setattr("tmnmt.eval.recipe._is_there", lambda path, recipe: True)
