@@ -119,24 +119,28 @@ class Filter {
     const finder = finderOf(conditions.text, conditions);
     const numbers = [...this._wanted ?? units.keys()];
     const found = await sliced(numbers.length, (n) => replacementIn(units[numbers[n]], finder, replacement), signal);
-    if (found) this._preview(found.flatMap((change, n) => (change ? [{at: numbers[n], ...change}] : [])));
+    if (!found) return undefined;
+    const changes = found.flatMap((change, n) => (change ? [{at: numbers[n], ...change}] : []));
+    const rows = await sliced(Math.min(changes.length, MOST_SHOWN), (n) => this._row(changes[n]), signal);
+    return rows && this._preview(changes, rows);
   }
 
-  _preview(changes) {
+  /** Lists changes, the first of them by these rows. */
+  _preview(changes, rows = []) {
     this._changes = changes;
-    const {open} = this._desk, count = changes.reduce((sum, change) => sum + change.count, 0);
-    $("changes").replaceChildren(...changes.slice(0, MOST_SHOWN).map((change) => this._row(change, open.session.target)));
+    const count = changes.reduce((sum, change) => sum + change.count, 0);
+    $("changes").replaceChildren(...rows);
     $("changes").hidden = $("replace-all").disabled = !changes.length;
     $("changes-count").textContent = changes.length ? phrase("{places} places in {count} segments", {places: count, count: changes.length}) : "";
     $("replace-undo").hidden = !this._replaced.length;
   }
 
-  _row({at, before, after}, language) {
+  _row({at, before, after}) {
     const number = el("button", "number", String(at + 1)), replace = el("button", "replace", phrase("Replace"));
     number.type = replace.type = "button";
     number.ariaLabel = phrase("Go to segment {number}", {number: at + 1});
     replace.ariaLabel = phrase("Replace in segment {number}", {number: at + 1});
-    const row = el("li", "changed-row", number, paragraph("span", language, ...drawDiff(before, after)), replace);
+    const row = el("li", "changed-row", number, paragraph("span", this._desk.open.session.target, ...drawDiff(before, after)), replace);
     row.dataset.at = at;
     return row;
   }
@@ -150,8 +154,9 @@ class Filter {
     const next = row.nextElementSibling ?? row.previousElementSibling;
     this._changes = this._changes.filter((change) => change.at !== at);
     row.remove();
-    this._preview(this._changes);
     const rows = [...$("changes").children];
+    rows.push(...this._changes.slice(rows.length, MOST_SHOWN).map((change) => this._row(change)));
+    this._preview(this._changes, rows);
     (rows.find((one) => one.dataset.at === next?.dataset.at)?.querySelector(".replace") ?? $("replace-undo")).focus();
   }
 
