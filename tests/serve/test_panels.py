@@ -143,6 +143,15 @@ def test_the_page_is_laid_out_as_a_person_likes(either: DeskPage) -> None:
 LINES = "\n".join(f"Article {n} of that Directive is void." for n in range(1, 6))
 
 
+# A page whose clock goes on by 20 ms at every look, so that each part of long work is a slice of
+# its own, and which counts the pauses between them.
+SLOW = (
+    "((now, wait) => { window.slices = 0; performance.now = () => (now += 20);"
+    " window.setTimeout = (work, ...rest) => { if (!rest.length) slices++;"
+    " return wait(work, ...rest); }; })(performance.now(), setTimeout)"
+)
+
+
 def choose(desk: DeskPage, selector: str, value: str) -> None:
     """Writes into a field of the filter, or chooses there."""
     desk.run(
@@ -196,9 +205,11 @@ def test_words_are_replaced_before_ones_eyes_and_undone_together(either: DeskPag
         desk.press("ArrowDown", "Alt")
         desk.until_suggested(number + 1)
     desk.press("h", "Control")
+    desk.run(SLOW)
     choose(desk, "#filter-text", "nul")
     choose(desk, "#replacement", "vide")
     desk.until("document.querySelectorAll('#changes li').length === 2")
+    assert desk.run("slices") == 4 + 1 + 1  # pauses between 5 segments, 2 that are shown, 2 rows
     assert desk.texts("#changes del") == ["nul", "nul", "nul"]
     assert desk.text("#changes-count") == "3 places in 2 segments"
     desk.run("document.querySelector('#changes .replace').focus()")
