@@ -186,6 +186,20 @@ def test_a_second_answer_that_recites_what_was_wrong_is_not_taken() -> None:
         assert [check.name for check in translation.user_checks] == ["answer"]
 
 
+def test_a_second_answer_may_have_the_term_and_the_numbers_that_were_missing(
+    tmp_path: Path,
+) -> None:
+    terms = tmp_path / "terms.csv"
+    terms.write_text("en,pt\nbutton,tecla de cor verde\n")
+    right = "Prima a tecla de cor verde 1, 2, 3, 4."
+    draft = "Prima o botão verde."
+    with base_server(first(Response(draft), lambda *_: Response(right))) as server:
+        [translation] = loaded(server, terms=terms).translate(["Press the button 1, 2, 3, 4."])
+        assert "tecla de cor verde for button" in server.systems[1]
+        assert "1, 2, 3, 4." in server.systems[1]
+        assert (translation.tgt, translation.user_checks) == (right, ())
+
+
 def test_an_answer_that_was_cut_off_is_asked_for_once_more() -> None:
     cut = Response("Prima o", reason="length")
     with base_server(first(cut)) as server:

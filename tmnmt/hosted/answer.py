@@ -46,10 +46,18 @@ class Answer:
     """An answer.
 
     text: the translation, with its tags.
-    faults: the rules that it breaks, each as a sentence that the base understands, too."""
+    broken_rules: the rules of an answer that it breaks, each as a sentence that the base
+    understands, too.
+    failed_checks: likewise what features find wrong in it, with words that it should have."""
 
     text: Tagged
-    faults: tuple[str, ...] = ()
+    broken_rules: tuple[str, ...] = ()
+    failed_checks: tuple[str, ...] = ()
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """All that is wrong with it."""
+        return *self.broken_rules, *self.failed_checks
 
     @property
     def checks(self) -> tuple[Check, ...]:
@@ -65,10 +73,12 @@ def parse_answer(question: Question, reply: Reply) -> Answer:
     content = _REASONING.sub("", reply.text).strip()
     lines = [line for line in content.splitlines() if line.strip()]
     text = parse_tags(clean(" ".join(lines))[0], question.text.tags)
-    return Answer(text, tuple(_faults(question, reply, text, len(lines))))
+    broken_rules = tuple(_broken_rules(question, reply, text, len(lines)))
+    checks = question.checks(question.text.plain, text.plain) if text.plain.strip() else ()
+    return Answer(text, broken_rules, tuple(f"{check.name}: {check.what}." for check in checks))
 
 
-def _faults(question: Question, reply: Reply, text: Tagged, lines: int) -> Iterator[str]:
+def _broken_rules(question: Question, reply: Reply, text: Tagged, lines: int) -> Iterator[str]:
     source, target = question.text.plain, text.plain
     if not target.strip():
         yield "It is empty."
@@ -90,8 +100,6 @@ def _faults(question: Question, reply: Reply, text: Tagged, lines: int) -> Itera
     if language := other_language(target, question.tgt_lang):
         name = language_name(language)
         yield f"It is not in {language_name(question.tgt_lang)}, but seems to be {name}."
-    for check in question.checks(source, target):
-        yield f"{check.name}: {check.what}."
 
 
 def _is_quoted(text: str, first: str, last: str) -> bool:

@@ -173,12 +173,11 @@ class ChatWriter(Writer[ChatDraft]):
         answer = parse_answer(question, reply)
         if answer.faults:
             counts.count("second tries")
-            reason = SECOND_REQUEST.format(faults=" ".join(answer.faults))
-            messages = _second_messages(request.messages, reason)
+            messages = _second_messages(request.messages, _reason(answer.faults))
             reply = self.connection.ask(messages, most_tokens, deadline)
             second = parse_answer(question, reply)
             is_better = len(second.faults) <= len(answer.faults)
-            if is_better and not _recites(second.text.plain, reason):
+            if is_better and not _recites(second.text.plain, _reason(answer.broken_rules)):
                 answer = second
             if answer.faults:
                 counts.count("broken rules")
@@ -208,11 +207,19 @@ class ChatWriter(Writer[ChatDraft]):
                 segment.link(number, guessed_links(source, target))
 
 
+def _reason(faults: Sequence[str]) -> str:
+    return SECOND_REQUEST.format(faults=" ".join(faults))
+
+
 def _recites(text: str, reason: str) -> bool:
     """Whether a second answer repeats what was wrong with the first, as small models do, in place
-    of a translation: four words of it in a row."""
+    of a translation: four words of it in a row. Numbers are no words, since a right answer has
+    those that were missing."""
     words = reason.split()
-    return any(" ".join(words[start : start + 4]) in text for start in range(len(words) - 3))
+    runs = (words[start : start + 4] for start in range(len(words) - 3))
+    return any(
+        " ".join(run) in text for run in runs if all(re.search(r"[^\W\d_]", word) for word in run)
+    )
 
 
 def _second_messages(messages: Sequence[Message], reason: str) -> list[Message]:
