@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from itertools import count, islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 from places import TESTS
@@ -13,6 +16,7 @@ from places import TESTS
 from tmnmt.config.options import SegmentFilter
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index import MemoryIndex, build
+from tmnmt.index.embedded.manifest import FIRST_BUILD_FILE, half_index
 from tmnmt.index.match_value import Trust
 from tmnmt.index.named_memories import NamedMemory, open_memories, open_to_write, parse_memory
 from tmnmt.segments import Segment
@@ -88,6 +92,41 @@ def test_a_new_memory_is_made_whole_whoever_else_makes_it_and_whenever_its_maker
     found = json.loads(done.stdout)
     assert found["kills"] >= 36, found
     assert (found["failed"], found["refused"]) == (0, 0), done.stderr
+
+
+@pytest.mark.parametrize("before", range(4))
+@pytest.mark.parametrize("looks", range(1, 5))
+def test_a_first_build_that_goes_on_is_no_half_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int, looks: int
+) -> None:
+    path = tmp_path / "m"
+    note = path / FIRST_BUILD_FILE
+    steps: Iterator[Callable[[], object]] = iter(
+        [
+            path.mkdir,
+            note.touch,
+            (path / "generation-1").mkdir,
+            lambda: note.rename(path / "manifest.json"),
+        ]
+    )
+    for step in islice(steps, before):
+        step()
+    left = count(looks, -1)
+
+    def goes_on(look: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            found = look(*given)
+            found = found if isinstance(found, bool) else iter([*found])
+            if next(left) == 1:
+                for step in steps:
+                    step()
+            return found
+
+        return call
+
+    for name in ("exists", "glob"):
+        monkeypatch.setattr(Path, name, goes_on(getattr(Path, name)))
+    assert half_index(path) is None
 
 
 def test_a_memory_that_lost_its_manifest_is_not_made_anew(tmp_path: Path) -> None:

@@ -302,9 +302,11 @@ def half_index(index_dir: Path) -> str | None:
     that is not so.
 
     index_dir: the folder."""
-    if any((index_dir / name).exists() for name in (MANIFEST_FILE, FIRST_BUILD_FILE)):
-        return None
+    # in the opposite order of a first build, which may go on meanwhile: the note is there before
+    # the generation, and becomes the manifest
     if not any(index_dir.glob("generation-*")):
+        return None
+    if any((index_dir / name).exists() for name in (FIRST_BUILD_FILE, MANIFEST_FILE)):
         return None
     message = f"{index_dir}: half an index (no {MANIFEST_FILE}): an unfinished build, or deleted"
     journals = [
