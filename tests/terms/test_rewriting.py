@@ -6,13 +6,14 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 from tmnmt.engine.beam_search import DecoderTrace, Hypothesis
-from tmnmt.layers.combine import LayerInputs
+from tmnmt.layers.combine import LayerInputs, MemoryLayers, Stepped
 from tmnmt.models.base import Backbone, StepRecord, shift
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
@@ -235,6 +236,27 @@ def test_the_likeliest_form_comes_where_no_small_words_go_with_it(kind: str) -> 
         assert found.ids == (*before, *best, LA)
         chosen.add(best)
     assert len(chosen) > 1
+
+
+@pytest.mark.parametrize("kind", ["gru", "transformer"])
+def test_one_trial_of_every_form_is_written_to_its_end(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And none of a single form: only what is written then reads it."""
+    model, reads, step = backbone(1, kind), list[list[int]](), MemoryLayers.step
+
+    def reading(layers: MemoryLayers, base: Backbone, prev: Tensor, *rest: Any) -> Stepped:
+        reads.append(prev.tolist())
+        return step(layers, base, prev, *rest)
+
+    monkeypatch.setattr(MemoryLayers, "step", reading)
+    long, short = Form((A, E, E, E), False), Form((B,), False)
+    parts: list[Part] = [Fixed((B,)), Insert((long,), 2, (LE,)), Alternatives(((C,), (LA,)))]
+    written(model, parts)
+    assert [E in prev for prev in reads].count(True) == 3
+    reads.clear()
+    written(model, [Fixed((B,)), Insert((long, short), 2, (LE,)), Fixed((C,))])
+    assert 0 < max(prev.count(E) for prev in reads) <= 2  # a step has two rows at least
 
 
 def ends(model: Backbone, ids: tuple[int, ...]) -> float:

@@ -488,46 +488,68 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
         return read_out(self.compiled.final_norm, output.panels, hidden.contiguous())
 
     def forced(self, encoded: EncodedSource, tgt: Tensor) -> tuple[Tensor, Tensor]:
-        query, total, _ = self._forced(encoded, tgt)
+        query, total = self._forced(encoded, tgt)
         return query, level_of(total)
 
     def alphas(self, encoded: EncodedSource, tgt: Tensor) -> Tensor:
         """The mean of the heads of the last layer but one, which is nearest to an alignment (Garg
         et al. 2019). Of two layers it is the last one's: the first often looks at the word
         before (eval/results/place-codes.md)."""
-        *_, queries = self._forced(encoded, tgt)
-        layer = max(1, len(queries) - 2) if len(queries) > 1 else 0
-        q, keys = queries[layer], encoded.keys[layer]
+        layers = len(self.decoder)
+        layer = max(1, layers - 2) if layers > 1 else 0
+        q, keys = self._queries_along(encoded, tgt, layer), encoded.keys[layer]
         energy = (q * q.shape[-1] ** -0.5) @ keys.transpose(2, 3)
         weights = torch.softmax(energy + encoded.bias, -1)
         return weights.float().mean(1)
 
-    def _forced(self, encoded: EncodedSource, tgt: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
-        """What `forced` gives, and what every layer asks the source with, (B, H, T, k) each."""
-        queries = []
-        x = total = query = self._embed(self.embedding, shift(tgt, BOS))
-        spans = Spans.of_rows(*tgt.shape) if self._is_compiled(x) else None
-        for number, layer in enumerate(self.decoder):
+    def _forced(self, encoded: EncodedSource, tgt: Tensor) -> tuple[Tensor, Tensor]:
+        """What the last feed-forward part reads at every position of a known target, and the sum
+        behind it, (B, T, d) each."""
+        x = total = inputs = self._embed(self.embedding, shift(tgt, BOS))
+        spans = self._target_spans(tgt, x)
+        for number in range(len(self.decoder)):
             x = self._read_past(number, x, encoded.keys[0].dtype)
-            cross = layer.cross
-            query = self._linear(cross.query, self._part_input(cross, x))
-            queries.append(self._split(query))
-            if spans is not None:
-                flat = query.view(-1, self.hidden_size)
-                context = attend_to_source(flat, spans, encoded.source, number, self.heads)
-                attended = context.view_as(x)
-            else:
-                source = encoded.keys[number], encoded.values[number], encoded.bias
-                attended = self._attend(queries[-1], *source)
-            x = self._with_part(cross, x, self._drop(self._linear(cross.out, attended)))
-            query = self._part_input(layer.feed_forward, x)
-            total = x + self._drop(self._feed_forward(layer.feed_forward, query))
-            x = self._part_output(layer.feed_forward, total)
-        return query, total, queries
+            x, inputs, total = self._read_source_along(number, x, encoded, spans)
+        return inputs, total
+
+    def _queries_along(self, encoded: EncodedSource, tgt: Tensor, layer: int) -> Tensor:
+        """What a layer asks the source with at every position of a known target, (B, H, T, k).
+        Nothing behind it is computed."""
+        x = self._embed(self.embedding, shift(tgt, BOS))
+        spans = self._target_spans(tgt, x)
+        for number in range(layer):
+            x = self._read_past(number, x, encoded.keys[0].dtype)
+            x, _, _ = self._read_source_along(number, x, encoded, spans)
+        x = self._read_past(layer, x, encoded.keys[0].dtype)
+        cross = self.decoder[layer].cross
+        return self._split(self._linear(cross.query, self._part_input(cross, x)))
+
+    def _target_spans(self, tgt: Tensor, x: Tensor) -> Spans | None:
+        """Where the positions of known targets stand, for compiled code."""
+        return Spans.of_rows(*tgt.shape) if self._is_compiled(x) else None
+
+    def _read_source_along(
+        self, number: int, x: Tensor, encoded: EncodedSource, spans: Spans | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """As `_read_source`, for all positions of known targets, x (B, T, d)."""
+        layer = self.decoder[number]
+        cross = layer.cross
+        query = self._linear(cross.query, self._part_input(cross, x))
+        if spans is not None:
+            flat = query.view(-1, self.hidden_size)
+            context = attend_to_source(flat, spans, encoded.source, number, self.heads)
+            attended = context.view_as(x)
+        else:
+            source = encoded.keys[number], encoded.values[number], encoded.bias
+            attended = self._attend(self._split(query), *source)
+        x = self._with_part(cross, x, self._drop(self._linear(cross.out, attended)))
+        inputs = self._part_input(layer.feed_forward, x)
+        total = x + self._drop(self._feed_forward(layer.feed_forward, inputs))
+        return self._part_output(layer.feed_forward, total), inputs, total
 
     def loss(self, src: Tensor, src_len: Tensor, tgt: Tensor, smoothing: float = 0.0) -> Tensor:
         """Summed cross-entropy in nats of tgt (B, T), padded with 0."""
-        _, hiddens, _ = self._forced(self.encode(src, src_len), tgt)
+        _, hiddens = self._forced(self.encode(src, src_len), tgt)
         real = (tgt != PAD).flatten().nonzero()[:, 0]
         hidden, ids = self.final_norm(hiddens.flatten(0, 1)[real]), tgt.flatten()[real]
         total: Tensor = OutputLoss.apply(

@@ -148,7 +148,7 @@ class Student(EncoderDecoder[CellState]):
 
     def alphas(self, encoded: EncodedSource, tgt: Tensor) -> Tensor:
         """Head 0 of the last layer, which Marian trains as an alignment."""
-        *_, queries = self._forced(encoded, tgt)
-        q, keys = queries[-1][:, 0], encoded.keys[-1][:, 0]  # (B, T, k), (B, S, k)
+        queries = self._queries_along(encoded, tgt, len(self.decoder) - 1)
+        q, keys = queries[:, 0], encoded.keys[-1][:, 0]  # (B, T, k), (B, S, k)
         energy = (q * q.shape[-1] ** -0.5) @ keys.transpose(1, 2)
         return torch.softmax((energy + encoded.bias[:, 0]).float(), -1)

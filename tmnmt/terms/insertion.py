@@ -8,7 +8,6 @@ little of which article this one has (OURS)."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
@@ -68,9 +67,54 @@ class _Trial(NamedTuple):
     small: int = 0
     word: tuple[int, ...] = ()  # what is left of a small word
     form: Form | None = None
-    form_offset: int = 0  # subwords of the form
+    form_offset: int = 0  # subwords of the form; one more with the end of its last word
     small_score: float = 0.0  # of the small words alone
-    is_whole: bool = False  # the form, and the end of its last word
+    start_score: float = 0.0  # of these and the first subword of the form
+
+
+class _Trials:
+    """The trials of a place. Of each form only the likeliest is written to its end. What is left of
+    a form behind its first subword counts for all as it does there: what differs is how little the
+    decoder expects the term, and not which small words go with it."""
+
+    def __init__(self, place: Place) -> None:
+        """place: the place."""
+        self.going = [_Trial(0.0, (), place.row)]
+        self._started = list[_Trial]()  # those that have the first subword of their form
+        forms = place.part.forms
+        self._is_single = len(forms) == 1  # what is left of it is the same for all
+        self._rests = {forms[0]: 0.0} if self._is_single else dict[Form, float]()  # log p
+
+    @property
+    def finished(self) -> list[_Trial]:
+        """The trials of forms that are known to their ends."""
+        return [
+            trial._replace(
+                score=trial.score + self._rests[trial.form],
+                ids=(*trial.ids, *trial.form.ids[1:]),
+            )
+            for trial in self._started
+            if trial.form in self._rests
+        ]
+
+    def go_on(self, words: Sequence[_Trial], forms: Sequence[_Trial]) -> None:
+        """Goes on with trials.
+
+        words: those that have small words alone. All are followed.
+        forms: those that have a part of a form, or all of it. The likeliest of each is followed."""
+        self._started += [trial for trial in forms if trial.form_offset == 1]
+        likeliest = dict[Form | None, float]()
+        for trial in self._started:
+            likeliest[trial.form] = max(trial.score, likeliest.get(trial.form, -torch.inf))
+        followed = list[_Trial]()
+        for trial in () if self._is_single else forms:
+            if trial.form is None or trial.start_score < likeliest[trial.form]:
+                continue
+            if trial.form_offset > len(trial.form.ids):
+                self._rests[trial.form] = trial.score - trial.start_score
+            else:
+                followed.append(trial)
+        self.going = [*words, *followed]
 
 
 class Inserter:
@@ -127,16 +171,15 @@ class Inserter:
 
     def _tries(self, places: Sequence[Place], step: Stepped, encoded: Any) -> list[list[_Trial]]:
         """The small words with a form behind them, each with its score, for every place."""
-        going = [[_Trial(0.0, (), place.row)] for place in places]
-        finished = [list[_Trial]() for _ in places]
+        trials = [*map(_Trials, places)]
         says = {place.row: place.log_probs for place in places}  # of the step's rows
-        while any(going):
+        while True:
             # one number of numpy's takes less time
             chances = {row: log_probs.cpu().numpy() for row, log_probs in says.items()}
-            for number, place in enumerate(places):
+            for place, of_place in zip(places, trials, strict=True):
                 extensions = [
                     new
-                    for hypothesis in going[number]
+                    for hypothesis in of_place.going
                     for new in self._extensions(
                         hypothesis,
                         says[hypothesis.row],
@@ -145,12 +188,14 @@ class Inserter:
                         place.prev,
                     )
                 ]
-                finished[number] += [hypothesis for hypothesis in extensions if hypothesis.is_whole]
-                going[number] = self._pruned(extensions, finished[number], place.part.was)
-            if any(going):
-                step, going = self._advance(step, going, encoded, [place.row for place in places])
-                says = dict(enumerate(step.log_probs))
-        return finished
+                self._go_on(of_place, extensions, place.part.was)
+            if not any(of_place.going for of_place in trials):
+                return [of_place.finished for of_place in trials]
+            going = [of_place.going for of_place in trials]
+            step, going = self._advance(step, going, encoded, [place.row for place in places])
+            for of_place, of_step in zip(trials, going, strict=True):
+                of_place.going = of_step
+            says = dict(enumerate(step.log_probs))
 
     def _extensions(
         self, hypothesis: _Trial, log_probs: Tensor, chances: Chances, part: Insert, prev: int
@@ -163,7 +208,6 @@ class Inserter:
                 score=hypothesis.score + chance,
                 ids=(*hypothesis.ids, *rest),
                 form_offset=hypothesis.form_offset + 1,
-                is_whole=not rest,
             )
             return
         if hypothesis.word:
@@ -184,12 +228,14 @@ class Inserter:
                 token = form.ids[0]
                 excluded = EXCLUDED * self._spelling.is_excluded(small, form.ids)
                 small_score = hypothesis.score - form.cost - cost - excluded
+                start_score = small_score + float(chances[token])
                 yield hypothesis._replace(
-                    score=small_score + float(chances[token]),
+                    score=start_score,
                     ids=(*hypothesis.ids, token),
                     form=form,
                     form_offset=1,
                     small_score=small_score,
+                    start_score=start_score,
                 )
         if elided:
             for token in self._spelling.apostrophes:
@@ -210,24 +256,18 @@ class Inserter:
         """Whether a form may stand behind this subword."""
         return self._spelling.is_open[last] if form.inside else not self._spelling.is_cut[last]
 
-    def _pruned(
-        self, hypotheses: Sequence[_Trial], finished: Sequence[_Trial], was: Ids
-    ) -> list[_Trial]:
-        """The trials that are continued: the best of each kind. Small words that are those that
-        were there but for their gender are of a kind of their own."""
-        best_score = max((trial.score for trial in finished), default=-torch.inf)
-        kinds = defaultdict[tuple[bool, bool, int], list[_Trial]](list)
-        for trial in hypotheses:
-            is_small = trial.form is None
-            if is_small or not trial.is_whole:
-                has_stem = is_small and self._spelling.stem(trial.ids) == self._spelling.stem(was)
-                kinds[is_small, has_stem, trial.form_offset].append(trial)
-        return [
-            trial
-            for (_, has_stem, _), kind in kinds.items()
-            for trial in sorted(kind, key=lambda trial: -trial.score)[:WIDTH]
-            if has_stem or trial.score > best_score - BEAM_WIDTH_NATS
-        ]
+    def _go_on(self, trials: _Trials, extensions: Sequence[_Trial], was: Ids) -> None:
+        """Goes on with the best extensions of each kind. Small words that are those that were there
+        but for their gender are of a kind of their own."""
+        best_score = max((trial.score for trial in trials.finished), default=-torch.inf)
+        same, others, starts, forms = (list[_Trial]() for _ in range(4))
+        for trial in sorted(extensions, key=lambda trial: -trial.score):
+            if trial.form is None and self._spelling.stem(trial.ids) == self._spelling.stem(was):
+                same.append(trial)
+            elif trial.score > best_score - BEAM_WIDTH_NATS:
+                kind = others if trial.form is None else starts if trial.form_offset == 1 else forms
+                kind.append(trial)
+        trials.go_on([*same[:WIDTH], *others[:WIDTH]], [*starts[:WIDTH], *forms])
 
     def _advance(
         self,

@@ -18,6 +18,7 @@ from tmnmt.text import APOSTROPHES
 from tmnmt.vocab import BOS, UNK, Vocabulary
 
 Ids = tuple[int, ...]
+CACHE_SIZE = 1 << 16  # answers of a kind, at most: each is asked for by many trials
 _FIRST = re.compile(r"[^\s']+'?")
 
 
@@ -46,7 +47,10 @@ class Spelling:
         small: the small words of the target language, each with the prepositions that it has.
         agreement: which of these may stand before which nouns."""
         self._small, self._agreement = small, agreement
-        self.is_excluded = lru_cache(maxsize=1 << 16)(self._is_excluded)
+        self.is_excluded = lru_cache(CACHE_SIZE)(self._is_excluded)
+        self.small_behind = lru_cache(CACHE_SIZE)(self._small_behind)
+        self.last_word = lru_cache(CACHE_SIZE)(self._last_word)
+        self.stem = lru_cache(CACHE_SIZE)(self._stem)
         self._vocab = vocab
         pieces = [vocab.piece(number) for number in range(len(vocab))]
         self.goes_on = torch.tensor([piece[:1].isalnum() for piece in pieces])  # the word before
@@ -79,7 +83,7 @@ class Spelling:
                 forms.append(Form(tuple(ids[len(article_ids) :]), True, cost))
         return [form for form in dict.fromkeys(forms) if form.ids and UNK not in form.ids]
 
-    def small_behind(self, ids: tuple[int, ...], was: tuple[int, ...]) -> list[tuple[int, ...]]:
+    def _small_behind(self, ids: tuple[int, ...], was: tuple[int, ...]) -> list[tuple[int, ...]]:
         """The small words that may follow: first those with a preposition of the small words that
         were there, and then, behind a preposition, those without one. They begin with a capital
         where those that were there did.
@@ -98,7 +102,7 @@ class Spelling:
             if sorts is None or not word_sorts.isdisjoint(sorts)
         ]
 
-    def last_word(self, ids: tuple[int, ...]) -> tuple[int, ...]:
+    def _last_word(self, ids: tuple[int, ...]) -> tuple[int, ...]:
         """The subwords of the last word, with its apostrophe.
 
         ids: the subwords of a text."""
@@ -124,7 +128,7 @@ class Spelling:
         word = self._vocab.decode(small).replace("’", "'")
         return bool(word) and self._agreement.excludes(word, self._vocab.decode(form))
 
-    def stem(self, ids: tuple[int, ...]) -> str:
+    def _stem(self, ids: tuple[int, ...]) -> str:
         """What small words have in common. Without an apostrophe, e or a at their ends, le, la and
         l' are one, and so are un and une.
 
