@@ -1,7 +1,7 @@
-"""Time of indexing into and searching an Elasticsearch server, beside the embedded index in one
+"""Time of indexing into and searching Elasticsearch or OpenSearch, beside the embedded index in one
 run.
 
-    python index/elasticsearch/server.py start     # prints http://127.0.0.1:PORT
+    python index/elasticsearch/server.py start     # prints the address
     python benchmarks/elastic_speed.py elasticsearch+http://127.0.0.1:PORT/bench MEMORY... \\
         --held-out eval/splits/law.test.txt [--columns src=5,tgt=6,doc=1,idx=2]
 
@@ -85,8 +85,6 @@ def index_all(
 ) -> dict[str, float]:
     """Seconds from the segments to an index that answers; of these, grouping them before anything
     is sent; and its size on the server."""
-    from elasticsearch import Elasticsearch
-
     grouped = 0.0
 
     def all_of_them() -> Iterator[Segment]:
@@ -106,10 +104,8 @@ def index_all(
             progress=progress.advance,
         )
     seconds = time.perf_counter() - start
-    with Elasticsearch(list(address.hosts)) as client:
-        stored = client.indices.stats(index=address.name, metric="store")["_all"]["primaries"][
-            "store"
-        ]["size_in_bytes"]
+    with ElasticIndex.open(address) as index:
+        stored = index.size()
     return {
         "segments": manifest.segments,
         "documents": manifest.sources,

@@ -20,7 +20,6 @@ import argparse
 import json
 import random
 import time
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -48,10 +47,7 @@ class Own(Finder):
 
     def __init__(self, texts: Sequence[str], terms: Terms) -> None:
         self._finders = {nfc(text): Finder(some) for text, some in zip(texts, terms, strict=True)}
-        self._texts = dict[str, list[str]]()  # by word
-        for text in self._finders:
-            for word in {*match_tokens(text)}:
-                self._texts.setdefault(word, []).append(text)
+        self._words = {text: {*match_tokens(text)} for text in self._finders}
 
     def find(self, text: str) -> list[TermPlace]:
         """Also of a piece of a text, and of one whose codes are masked: that of the text with which
@@ -59,9 +55,8 @@ class Own(Finder):
         finder = self._finders.get(text)
         if finder is None:
             words = {*match_tokens(text)}
-            shared = Counter(whole for word in words for whole in self._texts.get(word, ()))
-            most = max(shared.values(), default=0)
-            finder = next(one for whole, one in self._finders.items() if shared[whole] == most)
+            shared = {whole: len(words & others) for whole, others in self._words.items()}
+            finder = self._finders[max(shared, key=lambda whole: shared[whole])]
         return finder.find(text)
 
 

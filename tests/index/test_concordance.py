@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import cycle, permutations, product
 from pathlib import Path
-from typing import Any
 
 import pytest
 from brute_force import real_segments
@@ -325,21 +324,12 @@ def test_a_server_names_only_texts_that_have_the_phrase(server: Running) -> None
             (Phrase("eau eau", "target"), []),
             (Phrase("a" * 30 + "*"), []),
         ):
-            answer = search_documents(server, "named", _query(phrase, True))
+            answer = server.find("named", _query(phrase, True))
             ids = sorted(n for hit in answer for n in hit["_source"]["ids"])
             assert ids == (found if found is not None else [*range(3, 303)]), phrase
             assert sorted(_ids(index.concordance(phrase, 400))) == ids
         assert _ids(index.concordance(Phrase("e* d*", "target"))) == [2]
         assert _ids(index.concordance(Phrase("d* l", "target"))) == [1]
-
-
-def search_documents(server: Running, name: str, query: dict[str, Any]) -> list[dict[str, Any]]:
-    from elasticsearch import Elasticsearch
-
-    with Elasticsearch(server.url) as client:
-        answer = client.search(index=name, query=query, size=1000)
-    hits: list[dict[str, Any]] = answer["hits"]["hits"]
-    return hits
 
 
 def test_a_damaged_list_of_positions_is_told(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def adapt(
     model: MODEL,
     memory: Annotated[
         str,
-        typer.Option("--memory", help="Built index, its Elasticsearch address, or memory file."),
+        typer.Option("--memory", help="Built index, its address on a server, or memory file."),
     ],
     output: NEW_MODEL,
     parts: Parts = Parts(),

@@ -44,7 +44,7 @@ def analyse(
         typer.Option(
             "--memory",
             metavar="PLACE",
-            help="Index, its Elasticsearch address, or file; may be repeated. PLACE:penalty=5, "
+            help="Index, its address on a server, or file; may be repeated. PLACE:penalty=5, "
             ":weight=0.9 or :readonly sets how far it is trusted.",
         ),
     ] = None,

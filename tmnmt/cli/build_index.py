@@ -26,7 +26,7 @@ def build_index(
         ),
     ],
     index: Annotated[
-        str, typer.Option("--index", help="Folder or Elasticsearch address of the index.")
+        str, typer.Option("--index", help="Folder of the index, or its address on a server.")
     ],
     src_lang: Annotated[str, typer.Option(help="Language translated from, such as en.")],
     tgt_lang: Annotated[str, typer.Option(help="Language translated into, such as fr.")],
@@ -38,10 +38,10 @@ def build_index(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an index that is there.")] = False,
     shards: Annotated[
-        int | None, typer.Option(min=1, help="Elasticsearch: parts of the index; 1.")
+        int | None, typer.Option(min=1, help="On a server: parts of the index; 1.")
     ] = None,
     replicas: Annotated[
-        int | None, typer.Option(min=0, help="Elasticsearch: copies of every part; 0.")
+        int | None, typer.Option(min=0, help="On a server: copies of every part; 0.")
     ] = None,
     model: Annotated[
         Path | None,

@@ -152,7 +152,7 @@ def reverse(
         typer.Option(
             "-o",
             "--output",
-            help="Folder or Elasticsearch address of the new index.",
+            help="Folder of the new index, or its address on a server.",
             callback=no_stdout,
         ),
     ],

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tmnmt.segments import Segment
 
 INDEX = Annotated[
-    str, typer.Option("--index", help="Folder or Elasticsearch address of the index.")
+    str, typer.Option("--index", help="Folder of the index, or its address on a server.")
 ]
 MEMORIES = Annotated[
     list[Path] | None,

@@ -26,7 +26,7 @@ BLOCK = 1 << 16  # bytes: what a pipe holds
 
 def search(
     index: Annotated[
-        str, typer.Option("--index", help="Folder or Elasticsearch address of the index.")
+        str, typer.Option("--index", help="Folder of the index, or its address on a server.")
     ],
     text: Annotated[
         str | None, typer.Argument(help="What to look for; none: every line of stdin.")

@@ -18,7 +18,7 @@ def shortlist(
     model: MODEL,
     memory: Annotated[
         str,
-        typer.Option("--memory", help="Built index, its Elasticsearch address, or memory file."),
+        typer.Option("--memory", help="Built index, its address on a server, or memory file."),
     ],
     each: Annotated[
         int,

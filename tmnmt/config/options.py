@@ -27,7 +27,7 @@ from tmnmt.errors import UsageError
 from tmnmt.registry import Registry
 
 STDOUT = "-"
-MEMORY_PLACES = "Index, its Elasticsearch address, or file"
+MEMORY_PLACES = "Index, its address on a server, or file"
 DRAFTS = 75  # what a match is worth that becomes a draft where no model is given
 LANGUAGES = "Languages and device"  # a group of options without a class
 

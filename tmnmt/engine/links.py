@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from tmnmt.segments import Match, Token
 
 LINKED_AT_ONCE = 32  # pieces of segments with codes
-ALIKE = 8  # translations that are gone along at once: more of them differ more in their lengths
 
 
 class Linkable(Protocol):
@@ -133,29 +132,15 @@ class Linker:
             for hypothesis in hypotheses
             if hypothesis.evidence is not None
         )
-        weights = [note.attention for note in notes if note is not None]
+        weights: Sequence[Tensor] | Tensor = [note.attention for note in notes if note is not None]
         if len(weights) < len(hypotheses):
-            weights = self._along(encoded, [hypothesis.ids for hypothesis in hypotheses])
+            with torch.inference_mode():
+                tgt = padded([[*hypothesis.ids, EOS] for hypothesis in hypotheses], self._device)
+                weights = self._backbone.alphas(encoded, tgt)
         targets = [self._vocab.decode(hypothesis.ids) for hypothesis in hypotheses]
         return self._in_words(
             sources, [hypothesis.ids for hypothesis in hypotheses], targets, weights
         )
-
-    def _along(self, encoded: Encoded, ids: Sequence[Sequence[int]]) -> list[Tensor]:
-        """The attention along known targets, of which those of about the same length go together.
-
-        encoded: the encoded sources.
-        ids: the subwords of the target of each."""
-        order = sorted(range(len(ids)), key=lambda row: len(ids[row]))
-        weights = dict[int, Tensor]()
-        with torch.inference_mode():
-            for start in range(0, len(order), ALIKE):
-                rows = order[start : start + ALIKE]
-                tgt = padded([[*ids[row], EOS] for row in rows], self._device)
-                sources = encoded.rows(torch.tensor(rows, device=self._device))
-                sources = sources.cut(int(sources.mask.sum(1).max()))
-                weights |= zip(rows, self._backbone.alphas(sources, tgt), strict=True)
-        return [weights[row] for row in range(len(ids))]
 
     def _in_words(
         self,

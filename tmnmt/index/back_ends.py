@@ -122,7 +122,8 @@ class _Folders(BackEnd):
 _FOLDERS: BackEnd = _Folders()
 # by how the addresses begin
 BACK_ENDS: Registry[BackEnd] = Registry(
-    "back end", {"elasticsearch+": "tmnmt.index.elastic.back_end:BACK_END"}
+    "back end",
+    dict.fromkeys(("elasticsearch+", "opensearch+"), "tmnmt.index.elastic.back_end:BACK_END"),
 )
 
 

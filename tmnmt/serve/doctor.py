@@ -115,8 +115,6 @@ def _packages(installation: Installation) -> Iterator[Result]:
     required = {"starlette": "server", "uvicorn": "server"}
     if options.sessions is not None and is_address(options.sessions):
         required["redis"] = "redis"
-    if any(map(is_address, _locations(options))):
-        required["elasticsearch"] = "elasticsearch"
     for package, extra in required.items():
         if find_spec(package) is None:
             yield "fail", f"{package} is not installed", f"pip install 'tmnmt[{extra}]'"

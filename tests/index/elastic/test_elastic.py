@@ -20,6 +20,7 @@ from tmnmt.cli import run
 from tmnmt.errors import LockedError, MemoryIndexError, ServerError, UsageError
 from tmnmt.index.elastic.address import ElasticAddress, parse_address, read_secrets
 from tmnmt.index.elastic.build import build_elastic
+from tmnmt.index.elastic.engine import OPENSEARCH, is_too_old
 from tmnmt.index.elastic.index import ElasticIndex
 from tmnmt.index.elastic.query import candidates, terms
 from tmnmt.index.elastic.server import Server
@@ -32,12 +33,16 @@ def test_an_address_names_hosts_and_index() -> None:
     address = parse_address("elasticsearch+https://one:9201,two,[::1]:9202/law.en-fr")
     assert address.hosts == ("https://one:9201", "https://two:9200", "https://[::1]:9202")
     assert address.name == "law.en-fr"
-    assert parse_address(str(address)) == address
+    assert {parse_address(str(address))} == {address}
+    other = parse_address("opensearch+http://one/law")
+    assert (other.engine, str(other)) == (OPENSEARCH, "opensearch+http://one:9200/law")
 
 
 @pytest.mark.parametrize(
     ("text", "named"),
     [
+        ("opensearch+http://host/Law", "'Law' must be"),
+        ("opensearch+http://me:secret@host/law", r"^opensearch\+\.\.\.@host/law: no password"),
         ("elasticsearch+http://host", "''"),
         ("elasticsearch+http:///law", "has the form"),
         ("elasticsearch+ftp://host/law", "has the form"),
@@ -150,9 +155,11 @@ def test_where_nothing_listens_the_error_says_so() -> None:
 
 
 class _Other(BaseHTTPRequestHandler):
-    """Answers as another server does: `answer` is the code of HTTP and the body."""
+    """Answers as another server does: `answer` is the code of HTTP and the body, and the headers
+    stand in `headers_told`."""
 
-    answer: ClassVar[tuple[int, dict[str, Any]]]
+    answer: ClassVar[tuple[int, object]]
+    headers_told: ClassVar[dict[str, str]]
 
     def do_GET(self) -> None:
         code, body = self.answer
@@ -160,6 +167,8 @@ class _Other(BaseHTTPRequestHandler):
         self.send_response(code)
         self.send_header("Content-Type", "application/json; charset=UTF-8")
         self.send_header("Content-Length", str(len(content)))
+        for name, value in self.headers_told.items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(content)
 
@@ -167,25 +176,65 @@ class _Other(BaseHTTPRequestHandler):
         """Nothing is printed."""
 
 
+OPENSEARCH_3 = {"version": {"distribution": "opensearch", "number": "3.9.0"}}
+OLD = {"version": {"distribution": "opensearch", "number": "1.3.20"}}
+REFUSED = {"error": {"type": "security_exception", "reason": "no permission"}}
+
+
 @pytest.mark.parametrize(
-    "answer",
+    ("scheme", "answer", "headers", "told"),
     [
-        (200, {"law-1": {"mappings": {}}}),  # OpenSearch
-        (406, {"error": "Content-Type header [...; compatible-with=9] is not supported"}),
         (
-            400,
-            {"error": {"type": "media_type_header_exception", "reason": "Invalid media-type"}},
-        ),  # Elasticsearch 8
+            "elasticsearch",
+            (200, OPENSEARCH_3),
+            {},
+            r"/law: OpenSearch 3\.9\.0 answers there, whose addresses begin with opensearch\+",
+        ),
+        (
+            "opensearch",
+            (404, REFUSED),
+            {"X-Elastic-Product": "Elasticsearch"},
+            r"/law: Elasticsearch answers there, whose addresses begin with elasticsearch\+",
+        ),
+        (
+            "opensearch",
+            (200, OLD),
+            {},
+            r"OpenSearch 1\.3\.20 answers there, and tmnmt needs OpenSearch 2\.4 or newer",
+        ),
+        ("elasticsearch", (200, {"version": {"number": "7.10.2"}}), {}, "is neither Elasticsearch"),
+        ("opensearch", (200, "<html>"), {}, "is neither Elasticsearch 7.14 or newer nor Open"),
+        ("elasticsearch", (403, REFUSED), {}, "is neither Elasticsearch"),
+        # not allowed to know, it is taken for what the address says
+        ("opensearch", (403, REFUSED), {}, "HTTP 403: access refused; set TMNMT_ES_USER and TMNM"),
+        (
+            "elasticsearch",
+            (403, REFUSED),
+            {"X-Elastic-Product": "Elasticsearch"},
+            "HTTP 403: access refused; set TMNMT_ES_USER and TMNMT_ES_PASSWORD, or TMNMT_ES_API",
+        ),
     ],
 )
-def test_another_server_is_refused_in_words(answer: tuple[int, dict[str, Any]]) -> None:
-    handler = type("Handler", (_Other,), {"answer": answer})
+def test_another_server_is_refused_in_words(
+    scheme: str, answer: tuple[int, object], headers: dict[str, str], told: str
+) -> None:
+    handler = type("Handler", (_Other,), {"answer": answer, "headers_told": headers})
     with HTTPServer(("127.0.0.1", 0), handler) as other:
         threading.Thread(target=other.serve_forever, daemon=True).start()
-        address = ElasticAddress((f"http://127.0.0.1:{other.server_port}",), "law")
-        with pytest.raises(ServerError, match="none to OpenSearch"):
+        address = parse_address(f"{scheme}+http://127.0.0.1:{other.server_port}/law")
+        with pytest.raises(ServerError, match=told):
             ElasticIndex.open(address, patience=0.1)
+        with pytest.raises(ServerError, match=told):
+            build_elastic(address, [Segment("a", "b")], "en", "fr", patience=0.1)
         other.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("version", "old"),
+    [("2.3.9", True), ("2.4.0", False), ("2.19.6", False), ("10.0", False), ("", False)],
+)
+def test_a_version_is_too_old_by_its_numbers(version: str, old: bool) -> None:
+    assert is_too_old(OPENSEARCH, version) is old
 
 
 def test_the_compose_file_is_one_cluster() -> None:
@@ -206,8 +255,13 @@ def test_without_the_distribution_the_command_that_gets_it_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     server = script()
-    monkeypatch.setattr(server, "PACKAGE", Path("absent.zip"))
-    assert "python index/elasticsearch/server.py fetch" in server.missing()
+    monkeypatch.setattr(server, "CACHE", SCRIPT.parents[2] / "absent")
+    for name in server.ENGINES:
+        command = f"python index/elasticsearch/server.py fetch --engine {name} gets it"
+        assert command.replace(" --engine elasticsearch-9", "") in server.missing(name)
+    monkeypatch.setenv("TMNMT_ENGINE", "solr")
+    with pytest.raises(server.ServerTrouble, match="there is no engine solr; allowed: elastics"):
+        server.missing()
 
 
 def test_the_commands_take_an_address(server: Running, capsys: pytest.CaptureFixture[str]) -> None:
@@ -258,20 +312,14 @@ def test_what_is_confirmed_goes_into_the_memory_at_an_address(server: Running) -
 
 
 def server_indexes(server: Running, name: str) -> dict[str, object]:
-    from elasticsearch import Elasticsearch
-
-    with Elasticsearch(server.url) as client:
-        return dict(client.indices.get_alias(index=f"{name}*"))
+    return dict(server.ask("GET", f"/{name}*/_alias"))
 
 
 def test_what_is_no_index_of_ours_is_one_clear_error(server: Running) -> None:
-    from elasticsearch import Elasticsearch
-
     address = server.address("foreign")
     with pytest.raises(MemoryIndexError, match="no such index"):
         ElasticIndex.open(address)
-    with Elasticsearch(server.url) as client:
-        client.indices.create(index="foreign")
+    server.ask("PUT", "/foreign")
     with pytest.raises(MemoryIndexError, match="tmnmt did not make"):
         ElasticIndex.open(address)
     with pytest.raises(MemoryIndexError, match="not made by tmnmt"):
@@ -356,11 +404,8 @@ def test_a_server_killed_during_a_build_and_a_batch_is_told_and_going_on_works(
 
 
 def test_an_unfinished_build_is_in_the_way_until_forced(server: Running) -> None:
-    from elasticsearch import Elasticsearch
-
     address = server.address("half")
-    with Elasticsearch(server.url) as client:
-        client.indices.create(index="half-1", aliases={"half-1-only": {}})
+    server.ask("PUT", "/half-1", {"aliases": {"half-1-only": {}}})
     with pytest.raises(LockedError, match="half-1 is being built, or a build was stopped"):
         build_elastic(address, [Segment("a", "b")], "en", "fr")
     assert build_elastic(address, [Segment("a", "b")], "en", "fr", force=True).segments == 1

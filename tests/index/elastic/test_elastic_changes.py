@@ -263,18 +263,13 @@ def test_an_index_of_other_languages_in_its_place_is_not_changed(server: Running
 def test_compaction_makes_one_part_of_every_shard(
     server: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from elasticsearch import Elasticsearch
-
     address = server.address("compact")
     build_elastic(address, real_segments()[:300], "en", "fr")
-    with ElasticIndex.open(address) as index, Elasticsearch(server.url) as client:
+    with ElasticIndex.open(address) as index:
 
         def parts() -> int:
-            return int(
-                client.indices.stats(index="compact", metric="segments")["_all"]["total"][
-                    "segments"
-                ]["count"]
-            )
+            stats = server.ask("GET", "/compact/_stats/segments")
+            return int(stats["_all"]["total"]["segments"]["count"])
 
         index.add([Segment("a new one", "x")])
         index.delete(range(1, 100))
@@ -283,13 +278,10 @@ def test_compaction_makes_one_part_of_every_shard(
         index.compact()
         assert parts() == 1 and list(index.segments()) == before
         empty = {"exists": {"field": "emptied"}}  # kept a while, for requests whose answer was lost
-        assert client.count(index="compact", query=empty)["count"] > 9
+        assert server.count("compact", empty) > 9
         monkeypatch.setattr("tmnmt.index.elastic.change.KEPT_EMPTY", "0s")
         index.compact()
-        assert (
-            client.count(index="compact", query=empty)["count"] == 0
-            and list(index.segments()) == before
-        )
+        assert server.count("compact", empty) == 0 and list(index.segments()) == before
 
 
 @pytest.mark.parametrize(
@@ -319,21 +311,14 @@ def test_compaction_makes_one_part_of_every_shard(
 def test_verify_finds_what_somebody_else_has_changed(
     server: Running, held: list[dict[str, object]], said: str
 ) -> None:
-    from elasticsearch import Elasticsearch
-
     address = server.address("damaged")
     build_elastic(
         address, [Segment("one more time", "x"), Segment("two", "y")], "en", "fr", force=True
     )
-    with ElasticIndex.open(address) as index, Elasticsearch(server.url) as client:
+    with ElasticIndex.open(address) as index:
         assert index.verify() == 2
-        (hit,) = client.search(index="damaged", query={"term": {"ids": 1}})["hits"]["hits"]
-        client.index(
-            index="damaged",
-            id=hit["_id"],
-            document={"n": 3, "ids": [1], "pairs": held},
-            refresh=True,
-        )
+        (hit,) = server.find("damaged", {"term": {"ids": 1}})
+        server.put("damaged", hit["_id"], {"n": 3, "ids": [1], "pairs": held})
         with pytest.raises(MemoryIndexError, match=said):
             index.verify()
 
@@ -341,18 +326,16 @@ def test_verify_finds_what_somebody_else_has_changed(
 def test_what_is_there_twice_is_damage_and_a_lie_about_moves_ends_compaction(
     server: Running,
 ) -> None:
-    from elasticsearch import Elasticsearch
-
     address = server.address("twice")
     build_elastic(address, [Segment("one more time", "x"), Segment("two", "y")], "en", "fr")
-    with ElasticIndex.open(address) as index, Elasticsearch(server.url) as client:
-        (hit,) = client.search(index="twice", query={"term": {"ids": 1}})["hits"]["hits"]
+    with ElasticIndex.open(address) as index:
+        (hit,) = server.find("twice", {"term": {"ids": 1}})
         again = hit["_source"] | {
             "tokens": "three",
             "n": 1,
             "pairs": [{"src": "three", "tgt": "x", "id": 1}],
         }
-        client.index(index="twice", id=key("three", 1), document=again, refresh=True)
+        server.put("twice", key("three", 1), again)
         with pytest.raises(
             MemoryIndexError,
             match=r"segment 1 is in the documents \S+ and \S+; build the index again",
@@ -360,9 +343,7 @@ def test_what_is_there_twice_is_damage_and_a_lie_about_moves_ends_compaction(
             index.verify()
         for query in ("one more time", "three"):  # a search that meets it twice answers it once
             assert [match.segment.id for match in index.search([query], 9, 0.0)[0]].count(1) == 1
-        client.index(
-            index="twice", id=hit["_id"], document=hit["_source"] | {"moving": [1]}, refresh=True
-        )
+        server.put("twice", hit["_id"], hit["_source"] | {"moving": [1]})
         with pytest.raises(
             MemoryIndexError,
             match=f"document {hit['_id']} is found by a segment that moves, and holds",

@@ -20,7 +20,6 @@ from elastic_server import Running
 from required import absent
 
 from tmnmt.errors import MemoryIndexError, ServerError
-from tmnmt.index.elastic.address import ElasticAddress
 from tmnmt.index.elastic.build import build_elastic
 from tmnmt.index.elastic.hosts import only_reads
 from tmnmt.index.elastic.index import ElasticIndex, _Question
@@ -35,7 +34,7 @@ SECONDS = 4.0  # that a slow server is waited for: a busy machine needs some for
 
 @pytest.fixture
 def between(server: Running) -> Iterator[Proxy]:
-    with proxy(server.url) as made:
+    with proxy(server) as made:
         yield made
 
 
@@ -68,7 +67,7 @@ def test_a_search_gets_through_what_passes(server: Running, between: Proxy, buil
     ):
         between.fail("_msearch", *PASSING)
         assert here.search(asked, 3, 0.4) == there.search(asked, 3, 0.4)
-        between.fail("_pit", *PASSING[:5])
+        between.fail(between.engine.point_path, *PASSING[:5])
         between.fail("_search", *PASSING[:5])
         assert list(here.segments()) == list(there.segments())
     assert not any(between.faults.values())
@@ -293,7 +292,7 @@ def test_a_correction_that_is_broken_off_loses_nothing_and_goes_on(
         ):
             index.edit([9], change)
         between.fail("_bulk")
-        index._server.client.indices.refresh(index=address.name)
+        index._server.ask("POST", f"/{address.name}/_refresh")
         now = list(index.segments())
         assert now[:8] == before[:8] and [segment.src.split()[1] for segment in now[8:]] == [source]
         assert index.verify() == len(index) == 9 and index.changes() == (0, int(done == 6), 0)
@@ -315,9 +314,10 @@ def test_a_correction_that_is_broken_off_loses_nothing_and_goes_on(
 
 
 def test_where_a_host_is_away_the_next_is_asked(server: Running, built: str) -> None:
-    with proxy(server.url) as first, proxy(server.url) as second:
-        hosts = (first.url, second.url, "http://127.0.0.1:9")  # nothing listens on the last
-        with ElasticIndex.open(ElasticAddress(hosts, built), patience=5.0) as index:
+    with proxy(server) as first, proxy(server) as second:
+        nobody = "http://127.0.0.1:9"  # nothing listens there
+        address = first.address(built, second.url, nobody)
+        with ElasticIndex.open(address, patience=5.0) as index:
             expected = index.search(["Article 1"], 3)
             first.fail("/", *["cut"] * 1000)
             assert [index.search(["Article 1"], 3) for _ in range(4)] == [expected] * 4
@@ -327,7 +327,7 @@ def test_where_a_host_is_away_the_next_is_asked(server: Running, built: str) -> 
             first.fail("/", *["cut"] * 1000)
             index.close()
         with pytest.raises(ServerError, match="cannot be reached"):
-            ElasticIndex.open(ElasticAddress(hosts, built), patience=0.2)
+            ElasticIndex.open(address, patience=0.2)
 
 
 def test_where_a_host_hangs_the_next_is_asked_and_goes_on_being_asked(
@@ -335,8 +335,8 @@ def test_where_a_host_hangs_the_next_is_asked_and_goes_on_being_asked(
 ) -> None:
     monkeypatch.setattr("tmnmt.index.elastic.hosts.SECONDS_BEFORE_THE_NEXT", (1.0, 20.0))
     build_elastic(server.address("hanging"), real_segments()[:99], "en", "fr")
-    with proxy(server.url) as one, proxy(server.url) as two:
-        with ElasticIndex.open(ElasticAddress((one.url, two.url), "hanging")) as index:
+    with proxy(server) as one, proxy(server) as two:
+        with ElasticIndex.open(one.address("hanging", two.url)) as index:
             expected = index.search(["Article 1"], 3)
             first, second = (one, two) if one.requests else (two, one)
             assert not second.requests  # who answers is asked again
@@ -354,7 +354,7 @@ def test_where_a_host_hangs_the_next_is_asked_and_goes_on_being_asked(
         second.fail("/")
         first.fail("/", *[HANGS] * 1000)
         for _ in range(3):  # whichever of them is the first
-            ElasticIndex.open(ElasticAddress((one.url, two.url), "hanging")).close()
+            ElasticIndex.open(one.address("hanging", two.url)).close()
 
 
 def test_a_change_that_is_under_way_on_a_host_that_hangs_is_not_asked_of_another(
@@ -362,8 +362,8 @@ def test_a_change_that_is_under_way_on_a_host_that_hangs_is_not_asked_of_another
 ) -> None:
     monkeypatch.setattr("tmnmt.index.elastic.hosts.SECONDS_BEFORE_THE_NEXT", (1.0, 20.0))
     build_elastic(server.address("under-way"), real_segments()[:9], "en", "fr")
-    with proxy(server.url) as one, proxy(server.url) as two:
-        hosts = ElasticAddress((one.url, two.url), "under-way")
+    with proxy(server) as one, proxy(server) as two:
+        hosts = one.address("under-way", two.url)
         with ElasticIndex.open(hosts, seconds_to_answer=SECONDS) as index:
             for made in (one, two):
                 made.fail("_bulk", HANGS)
@@ -378,8 +378,8 @@ def test_a_change_that_is_under_way_on_a_host_that_hangs_is_not_asked_of_another
 
 def test_that_there_is_no_index_is_asked_of_all_hosts(server: Running, built: str) -> None:
     build_elastic(server.address("known-to-one"), real_segments()[:9], "en", "fr")
-    with proxy(server.url) as one, proxy(server.url) as two:
-        hosts = ElasticAddress((one.url, two.url), "known-to-one")
+    with proxy(server) as one, proxy(server) as two:
+        hosts = one.address("known-to-one", two.url)
         with ElasticIndex.open(hosts) as index:
             for new, (started, other) in enumerate([(one, two), (two, one)], 10):
                 other.fail("/")
@@ -435,6 +435,7 @@ def test_a_change_that_a_node_does_not_know_the_index_for_is_made_again(
         ("POST", "/n/_search", True),
         ("POST", "/n-1/_mget", True),
         ("POST", "/n/_pit?keep_alive=10m", True),
+        ("POST", "/n/_search/point_in_time?keep_alive=10m", True),
         ("DELETE", "/_pit", False),
         ("POST", "/n/_bulk", False),
         ("PUT", "/n/_bulk?refresh=wait_for", False),
@@ -487,7 +488,7 @@ def test_tls_and_a_password_or_key_are_used_and_checked(
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(certificate, certificate.with_name("key.pem"))
     password = "Basic " + base64.b64encode(b"me:hidden").decode()
-    with proxy(server.url, tls, password) as made:
+    with proxy(server, tls, password) as made:
         address = made.address(built)
         with pytest.raises(
             ServerError, match=r"the certificate is not trusted: .*TMNMT_ES_CA names"

@@ -114,7 +114,7 @@ def _source(number: int) -> str:
 @pytest.mark.slow
 def test_two_of_three_nodes_killed_and_one_that_hangs_lose_nothing() -> None:
     with running_nodes(3) as nodes:
-        hosts = ElasticAddress(tuple(node.url for node in nodes), "nodes")
+        hosts = nodes[0].address("nodes", *(node.url for node in nodes[1:]))
         built = [Segment(_source(number), str(number)) for number in range(1, BUILT + 1)]
         build_elastic(hosts, built, "en", "fr", shards=3, replicas=2)
         longest = _at_work("hang", nodes, hosts, lambda: _hang(nodes[0]))
@@ -182,8 +182,7 @@ def _check(hosts: ElasticAddress, writers: list[Writer]) -> None:
 
 
 def _wait_for_copies(node: Running) -> None:
-    with ElasticIndex.open(node.address("nodes")) as index:
-        index._server.client.cluster.health(wait_for_status="green", timeout="120s")
+    node.ask("GET", "/_cluster/health", seconds=150, wait_for_status="green", timeout="120s")
 
 
 def _hang(node: Running) -> None:

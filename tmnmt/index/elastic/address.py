@@ -1,11 +1,12 @@
-"""Where an Elasticsearch index lives, as one text:
-`elasticsearch+https://host1:9200,host2:9200/NAME`."""
+"""Where an index on a server lives, as one text:
+`elasticsearch+https://host1:9200,host2:9200/NAME`, or `opensearch+...`."""
 
 from __future__ import annotations
 
 import ipaddress
 import os
 import re
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -14,12 +15,12 @@ from urllib.parse import urlsplit
 
 from tmnmt.config.tables import API_KEY, PASSWORD
 from tmnmt.errors import UsageError
+from tmnmt.index.elastic.engine import ELASTICSEARCH, ENGINES, Engine
 from tmnmt.index.opening import cache_dir
 
-PREFIX = "elasticsearch+"
 PORT = 9200
-_FORM = "elasticsearch+http[s]://HOST[:PORT][,HOST...]/NAME"
-# what Elasticsearch allows, and no more letters than everybody reads
+_FORM = "://HOST[:PORT][,HOST...]/NAME"  # behind the scheme
+# what the engines allow, and no more letters than everybody reads
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}")
 USER, CA = "TMNMT_ES_USER", "TMNMT_ES_CA"
 KEYS = "TMNMT_KEYS"  # names the folder of `local_folder`
@@ -30,15 +31,17 @@ class ElasticAddress:
     """Where an index on a server lies.
 
     hosts: the hosts of one cluster as URLs.
-    name: the name under which the index is found there."""
+    name: the name under which the index is found there.
+    engine: the kind of server."""
 
     hosts: tuple[str, ...]
     name: str
+    engine: Engine = ELASTICSEARCH
 
     def __str__(self) -> str:
         scheme = self.hosts[0].partition("://")[0]
         hosts = ",".join(host.partition("://")[2] for host in self.hosts)
-        return f"{PREFIX}{scheme}://{hosts}/{self.name}"
+        return f"{self.engine.prefix}{scheme}://{hosts}/{self.name}"
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,13 @@ class Secrets:
     api_key: str | None = field(default=None, repr=False)
     ca: Path | None = None
 
+    @property
+    def authorization(self) -> str:
+        """The header of HTTP that proves who asks; "" where nothing does."""
+        if self.basic:
+            return "Basic " + b64encode(":".join(self.basic).encode()).decode()
+        return f"ApiKey {self.api_key}" if self.api_key else ""
+
 
 def parse_address(text: str) -> ElasticAddress:
     """The parts of an address.
@@ -66,14 +76,21 @@ def parse_address(text: str) -> ElasticAddress:
         raise UsageError(
             f"{safe_text}: no password in an address; set {variables} in the environment"
         )
-    scheme, _, rest = text.removeprefix(PREFIX).partition("://")
+    engine = _engine_of(text)
+    scheme, _, rest = text.removeprefix(engine.prefix if engine else "").partition("://")
     hosts, _, name = rest.partition("/")
-    if not text.startswith(PREFIX) or scheme not in ("http", "https") or not hosts:
-        raise UsageError(f"{safe_text}: an Elasticsearch address has the form {_FORM}")
+    if engine is None or scheme not in ("http", "https") or not hosts:
+        forms = " or ".join(f"{one.prefix}http[s]" for one in ENGINES)
+        raise UsageError(f"{safe_text}: the address of an index has the form ({forms}){_FORM}")
     if not _NAME.fullmatch(name):
         allowed = "1 to 200 of a-z, 0-9, '.', '_', '-', the first a letter or digit"
         raise UsageError(f"{safe_text}: the name {_without_secrets(name)!r} must be {allowed}")
-    return ElasticAddress(tuple(_host(scheme, host, safe_text) for host in hosts.split(",")), name)
+    urls = tuple(_host(scheme, host, safe_text) for host in hosts.split(","))
+    return ElasticAddress(urls, name, engine)
+
+
+def _engine_of(text: str) -> Engine | None:
+    return next((engine for engine in ENGINES if text.startswith(engine.prefix)), None)
 
 
 def read_secrets(environment: Mapping[str, str] = os.environ) -> Secrets:
@@ -141,7 +158,9 @@ def _host(scheme: str, host: str, safe_text: str) -> str:
     except ValueError:  # not told as it is: it quotes what stands in the place of the port
         parts, port = urlsplit(""), PORT
     if not parts.hostname or parts.query or parts.fragment:
-        raise UsageError(f"{safe_text}: {_without_secrets(host)!r} is no host; the form is {_FORM}")
+        raise UsageError(
+            f"{safe_text}: {_without_secrets(host)!r} is no host; the form is {scheme}{_FORM}"
+        )
     name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{scheme}://{name}:{port}"
 
@@ -150,8 +169,9 @@ def _without_secrets(text: str) -> str:
     """The text without what stands before an @, after a ? or #, and in the place of a port that is
     none."""
     _, separator, rest = text.rpartition("@")
+    prefix = (_engine_of(text) or ELASTICSEARCH).prefix
     safe_text = re.sub(
-        r"[?#].*", "...", f"{PREFIX}...@{rest}" if separator else text, flags=re.DOTALL
+        r"[?#].*", "...", f"{prefix}...@{rest}" if separator else text, flags=re.DOTALL
     )
     return re.sub(
         r"(\[[0-9A-Fa-f:.]+\]|://)|:(?!\d{1,5}(?:[,/]|$))[^,/]*",

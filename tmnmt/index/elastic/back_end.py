@@ -1,4 +1,4 @@
-"""Elasticsearch as a place for indexes (`tmnmt.index.back_ends`)."""
+"""Elasticsearch and OpenSearch as places for indexes (`tmnmt.index.back_ends`)."""
 
 from __future__ import annotations
 

@@ -30,7 +30,9 @@ from tmnmt.index.elastic.layout import (
     mappings,
 )
 from tmnmt.index.elastic.server import (
+    BAD_REQUEST,
     BUSY,
+    NOT_FOUND,
     PATIENCE,
     SECONDS_TO_ANSWER,
     Server,
@@ -48,7 +50,7 @@ from tmnmt.segments import Segment
 DOCUMENTS_A_REQUEST = 1000
 CHARACTERS_A_REQUEST = 4_000_000
 TOO_LARGE = 413  # HTTP
-RESPONSE_FIELDS = ("items.*.status", "items.*.error")  # of the answer to a request
+RESPONSE_FIELDS = "items.*.status,items.*.error"  # of the answer to a request
 REQUESTS_AT_ONCE = 2  # the server works on one while the next is being made
 REFRESH = "200ms"  # so long an addition waits until it can be found
 
@@ -89,6 +91,7 @@ def build_elastic(
         tempfile.TemporaryDirectory(prefix="tmnmt-") as folder,
         closing(_Groups(Path(folder))) as groups,
     ):
+        server.check_engine()
         _check_place(server, force)
         groups.add(segments)
         try:
@@ -117,7 +120,7 @@ def _build(
         raise  # and what is unfinished stays until the next build: the server does not answer
     except BaseException:
         with suppress(ServerError):
-            server.ask(server.client.indices.delete, index=concrete, ignore_unavailable=True)
+            server.ask("DELETE", f"/{concrete}", ignore_unavailable=True)
         raise
     return manifest
 
@@ -172,17 +175,14 @@ class _Groups:
 
 def _check_place(server: Server, force: bool) -> dict[str, list[str]]:
     """The concrete indexes of this name with their aliases. Raises as `build_elastic` says."""
-    from elasticsearch import NotFoundError
+    from elastic_transport import ApiError
 
     name = server.address.name
     try:
         entries = server.ask(
-            server.client.indices.get_alias,
-            expected=(404,),
-            index=f"{name},{name}-*",
-            ignore_unavailable=True,
+            "GET", f"/{name},{name}-*/_alias", expected=(NOT_FOUND,), ignore_unavailable=True
         )
-    except NotFoundError:
+    except ApiError:
         return {}
     aliases = {index: list(entry["aliases"]) for index, entry in entries.items()}
     ours = {
@@ -209,13 +209,13 @@ def _check_place(server: Server, force: bool) -> dict[str, list[str]]:
 
 def _make_generation(server: Server, force: bool, shards: int) -> tuple[str, list[str]]:
     """The new, empty concrete index, and those that answer now. Unfinished ones are removed."""
-    from elasticsearch import BadRequestError
+    from elastic_transport import ApiError
 
     name = server.address.name
     ours = _check_place(server, force)
     previous = [index for index, aliases in ours.items() if name in aliases]
-    for index in ours.keys() - set(previous):
-        server.ask(server.client.indices.delete, index=index, ignore_unavailable=True)
+    for unfinished in ours.keys() - set(previous):
+        server.ask("DELETE", f"/{unfinished}", ignore_unavailable=True)
     concrete = f"{name}-{max((int(index.rpartition('-')[2]) for index in ours), default=0) + 1}"
     settings = {
         "number_of_shards": shards,
@@ -226,21 +226,13 @@ def _make_generation(server: Server, force: bool, shards: int) -> tuple[str, lis
     aliases = {exclusive_alias(concrete): {"is_hidden": True}}
     mark = {"build": uuid4().hex}  # until the manifest takes its place
     content = mappings() | {"_meta": mark}
+    index = {"settings": settings, "mappings": content, "aliases": aliases}
     try:
-        server.ask(
-            server.client.indices.create,
-            expected=(400,),
-            index=concrete,
-            settings=settings,
-            mappings=content,
-            aliases=aliases,
-        )
-    except BadRequestError as error:
-        if error.error != "resource_already_exists_exception":
+        server.ask("PUT", f"/{concrete}", index, expected=(BAD_REQUEST,))
+    except ApiError as error:
+        if "resource_already_exists_exception" not in reason(error):
             raise server.error(f"{concrete} cannot be made: {reason(error)}") from error
-        existing = server.ask(server.client.indices.get_mapping, index=concrete)[concrete][
-            "mappings"
-        ]
+        existing = server.ask("GET", f"/{concrete}/_mapping")[concrete]["mappings"]
         if existing.get("_meta") != mark:  # else it was made, and the answer was lost
             raise LockedError(
                 f"{server.address}: somebody else has just begun to build {concrete}"
@@ -311,17 +303,17 @@ def send(server: Server, index: str, operations: list[tuple[str, bytes]]) -> Non
     server: the server.
     index: the name of the index.
     operations: every operation with its lines: the action, and what is written."""
-    from elasticsearch import ApiError
+    from elastic_transport import ApiError
 
     waiting = Waiting(server)
     while operations:
         lines = [line for operation in operations for line in operation]
         try:
             answer = server.ask(
-                server.client.bulk,
+                "POST",
+                f"/{index}/_bulk",
+                lines,
                 expected=(TOO_LARGE,),
-                operations=lines,
-                index=index,
                 require_alias=True,
                 filter_path=RESPONSE_FIELDS,
             )
@@ -354,23 +346,23 @@ def _switch(
 ) -> None:
     """From here on the new generation answers, and the old one is gone: one change of the cluster's
     state."""
-    from elasticsearch import NotFoundError
+    from elastic_transport import ApiError
 
     settings = {
         "refresh_interval": REFRESH,
         "translog.durability": "request",
         "number_of_replicas": replicas,
     }
-    server.ask(server.client.indices.put_mapping, index=concrete, meta=manifest.meta())
-    server.ask(server.client.indices.put_settings, index=concrete, settings=settings)
-    server.ask(server.client.indices.flush, index=concrete)
-    server.ask(server.client.indices.refresh, index=concrete)
+    server.ask("PUT", f"/{concrete}/_mapping", {"_meta": manifest.meta()})
+    server.ask("PUT", f"/{concrete}/_settings", settings)
+    server.ask("POST", f"/{concrete}/_flush")
+    server.ask("POST", f"/{concrete}/_refresh")
     actions: list[dict[str, Any]] = [
         {"add": {"index": concrete, "alias": server.address.name}},
         *({"remove_index": {"index": index}} for index in previous),
     ]
     try:
-        server.ask(server.client.indices.update_aliases, expected=(404,), actions=actions)
-    except NotFoundError as error:  # the previous one is gone: was this done, and the answer lost?
+        server.ask("POST", "/_aliases", {"actions": actions}, expected=(NOT_FOUND,))
+    except ApiError as error:  # the previous one is gone: was this done, and the answer lost?
         if read_generation(server).concrete != concrete:
             raise server.error(f"the alias cannot be changed: {reason(error)}") from error

@@ -17,7 +17,7 @@ broken off waits for nothing but that."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -42,7 +42,7 @@ from tmnmt.index.elastic.layout import (
     encode_segment,
     read,
 )
-from tmnmt.index.elastic.server import BUSY, Server, Waiting, reason_in
+from tmnmt.index.elastic.server import BUSY, CONFLICT, NOT_FOUND, Server, Waiting, reason_in
 from tmnmt.quantities import quantity
 from tmnmt.segments import Segment
 
@@ -77,7 +77,7 @@ class Writer:
         else:
             self._step_by_step(numbered, partial(self._add, refresh=False), "added")
             try:
-                self._ask(self._server.client.indices.refresh)
+                self._ask("POST", "_refresh")
             except ServerError as error:
                 note = f"all {len(numbered):,} segments are added, but perhaps not found yet"
                 raise ServerError(f"{error} ({note})") from error
@@ -147,10 +147,11 @@ class Writer:
     def finish(self) -> None:
         """Carries every move that was broken off to its end, and removes documents that hold
         nothing any more."""
-        self._ask(self._server.client.indices.refresh)
+        self._ask("POST", "_refresh")
         previous: list[str] = []
         while names := [
-            hit["_id"] for hit in self._search(query=MOVING, size=HITS_A_PAGE, source=False)
+            hit["_id"]
+            for hit in self._search({"query": MOVING, "size": HITS_A_PAGE, "_source": False})
         ]:
             if names == previous and not any(
                 entry.moving for entry in self._read(names, by_primaries=True).values()
@@ -163,9 +164,8 @@ class Writer:
             previous = names
         empty = {"range": {"emptied": {"lt": f"now-{KEPT_EMPTY}"}}}
         waiting = Waiting(self._server)
-        while hits := self._search(
-            query=empty, size=HITS_A_PAGE, source=False, seq_no_primary_term=True
-        ):
+        search = {"query": empty, "size": HITS_A_PAGE, "_source": False}
+        while hits := self._search({**search, "seq_no_primary_term": True}):
             lines = [
                 orjson.dumps({"delete": {"_id": hit["_id"], **unless_changed(hit)}}) for hit in hits
             ]
@@ -255,7 +255,7 @@ class Writer:
             if up_to_date:
                 waiting.pause(f"others change segment {unclear[0]} too fast")
             # what has moved since is found where it is
-            self._ask(self._server.client.indices.refresh)
+            self._ask("POST", "_refresh")
             up_to_date = True
 
     def _finish(self, names: Sequence[str]) -> None:
@@ -265,7 +265,7 @@ class Writer:
             initial = self._read(names, by_primaries=True)
             decided = [new for origin in initial.values() for new in origin.moving.values()]
             if not decided:  # somebody else was faster: perhaps not visible yet
-                self._ask(self._server.client.indices.refresh)
+                self._ask("POST", "_refresh")
                 return
             targets = self._read(map(name_of, decided))
             if self._make(
@@ -277,7 +277,7 @@ class Writer:
             origins = {name: origin for name, origin in now.items() if origin.moving}
             # what others have written of this is to be seen before it goes on: the decision before
             # the target
-            self._ask(self._server.client.indices.refresh)
+            self._ask("POST", "_refresh")
             previous_pairs = {name: dict(target.pairs) for name, target in targets.items()}
             for origin in origins.values():
                 for new in origin.moving.values():
@@ -308,33 +308,32 @@ class Writer:
 
     def _hits(self, ids: Sequence[int], source: Sequence[str]) -> list[Any]:
         """The documents that hold some of these segments, as a search finds them."""
-        return self._search(query={"terms": {"ids": list(ids)}}, size=MOST_PLACES, source=source)
+        query = {"terms": {"ids": list(ids)}}
+        return self._search({"query": query, "size": MOST_PLACES, "_source": source})
 
-    def _search(self, **parameters: Any) -> list[Any]:
-        answer = self._ask(
-            self._server.client.search, allow_partial_search_results=False, **parameters
-        )
+    def _search(self, search: Mapping[str, Any]) -> list[Any]:
+        answer = self._ask("POST", "_search", search, allow_partial_search_results=False)
         return list(answer["hits"]["hits"])
 
     def _reserve(self, count: int) -> int:
         """The first of `count` ids that nobody else gets."""
-        from elasticsearch import ConflictError
+        from elastic_transport import ApiError
 
-        client = self._server.client
+        path = f"_doc/{COUNTER}"
         waiting = Waiting(self._server)
         while True:
-            counter = self._ask(client.get, id=COUNTER)
+            counter = self._ask("GET", path)
             last = int(counter["_source"]["last_id"])
             try:
                 self._ask(
-                    client.index,
-                    expected=(409,),
-                    id=COUNTER,
-                    document={"last_id": last + count},
+                    "PUT",
+                    path,
+                    {"last_id": last + count},
+                    expected=(CONFLICT,),
                     require_alias=True,
                     **unless_changed(counter),
                 )
-            except ConflictError as error:
+            except ApiError as error:
                 waiting.pause("others add too fast", error)
             else:
                 return last + 1
@@ -360,7 +359,7 @@ class Writer:
         return documents
 
     def _ask_anybody(self, names: Sequence[str]) -> list[Any]:
-        return list(self._ask(self._server.client.mget, ids=names)["docs"])
+        return list(self._ask("POST", "_mget", {"ids": list(names)})["docs"])
 
     def _ask_primaries(self, names: Sequence[str]) -> list[Any]:
         """By updates that change nothing, which primaries alone answer."""
@@ -369,7 +368,7 @@ class Writer:
             for name in names
             for line in (orjson.dumps({"update": {"_id": name, "_source": True}}), b'{"doc":{}}')
         ]
-        items = self._ask(self._server.client.bulk, operations=lines, require_alias=True)["items"]
+        items = self._ask("POST", "_bulk", lines, require_alias=True)["items"]
         answers = [item["update"].get("get") or item["update"] for item in items]
         return [{"found": False} if _is_missing(answer) else answer for answer in answers]
 
@@ -393,7 +392,7 @@ class Writer:
         ):
             refused -= completed
             if refresh:
-                self._ask(self._server.client.indices.refresh)
+                self._ask("POST", "_refresh")
         return by_name.keys() - refused
 
     def _done_before(self, refused: Sequence[Document], request: str) -> set[str]:
@@ -413,16 +412,14 @@ class Writer:
     def _bulk(self, lines: Sequence[bytes], waiting: Waiting, refresh: Refresh) -> set[str]:
         """Sends a bulk request; the names of the documents that were not written now, after a
         pause."""
-        answer = self._ask(
-            self._server.client.bulk, operations=lines, require_alias=True, refresh=refresh
-        )
+        answer = self._ask("POST", "_bulk", lines, require_alias=True, refresh=refresh)
         refused: dict[str, Any] = {}
         for item in answer["items"]:
             (result,) = item.values()
-            unknown = result["status"] == 404 and "error" in result
+            unknown = result["status"] == NOT_FOUND and "error" in result
             if unknown:
                 self._check_current()
-            if unknown or result["status"] == 409 or result["status"] in BUSY:
+            if unknown or result["status"] == CONFLICT or result["status"] in BUSY:
                 refused[result["_id"]] = result["error"]
             elif result["status"] >= 300:
                 raise self._server.error(f"a change was refused: {reason_in(result['error'])}")
@@ -432,21 +429,28 @@ class Writer:
         return set(refused)
 
     def _ask(
-        self, request: Callable[..., Any], *, expected: Sequence[int] = (), **parameters: Any
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | Sequence[Any] | None = None,
+        *,
+        expected: Sequence[int] = (),
+        **parameters: Any,
     ) -> Any:
-        """As `Server.ask`, of this generation alone; again where a host does not know it yet."""
-        from elasticsearch import NotFoundError
+        """As `Server.ask`, of this generation alone, below whose path `path` lies; again where a
+        host does not know it yet."""
+        from elastic_transport import ApiError
 
         waiting = Waiting(self._server)
+        target = f"/{self._generation.exclusive_alias}/{path}"
         while True:
             try:
                 return self._server.ask(
-                    request,
-                    expected=(404, *expected),
-                    index=self._generation.exclusive_alias,
-                    **parameters,
+                    method, target, body, expected=(NOT_FOUND, *expected), **parameters
                 )
-            except NotFoundError as error:
+            except ApiError as error:
+                if error.meta.status != NOT_FOUND:
+                    raise
                 self._check_current()
                 waiting.pause("does not know its indexes yet", error)
 

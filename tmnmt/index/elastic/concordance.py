@@ -23,7 +23,7 @@ from tmnmt.segments import Segment
 
 DOCUMENTS_A_PAGE = 200
 # a document has the place of the best of its segments
-NEWEST_FIRST = ({"newest": "desc"}, {"newest_id": "asc"}, {"_shard_doc": "asc"})
+NEWEST_FIRST = ({"newest": "desc"}, {"newest_id": "asc"})
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from operator import attrgetter
@@ -12,7 +11,7 @@ from typing import Any
 
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index.elastic.layout import ElasticManifest, exclusive_alias, read, read_meta
-from tmnmt.index.elastic.server import Server, Waiting
+from tmnmt.index.elastic.server import NOT_FOUND, Server, Waiting
 from tmnmt.segments import Segment
 
 HITS_A_PAGE = 1000
@@ -21,7 +20,10 @@ SECONDS_TO_CLOSE = 2.0  # that a server is asked to forget a moment, which it do
 HOLDS_PAIRS = {"exists": {"field": "ids"}}
 # documents with pairs that are about to become pairs of another one
 MOVING = {"exists": {"field": "moving"}}
-BY_ID = ({"ids": "asc"}, {"_shard_doc": "asc"})  # a document has the place of its smallest id
+BY_ID = ({"ids": "asc"},)  # a document has the place of its smallest id
+# A segment stands in two documents while it moves from one to the other, and only in the one it
+# leaves as moving. Should all be read while it moves twice, the places in a shard still differ.
+UNEQUAL = ({"ids": "asc"}, {"moving": {"order": "asc", "unmapped_type": "long"}}, {"_doc": "asc"})
 
 Hit = Mapping[str, Any]
 
@@ -57,19 +59,19 @@ def read_generation(server: Server) -> ElasticGeneration:
 
     Raises MemoryIndexError where there is no index, or it is not one of tmnmt, or of another
     format."""
-    from elasticsearch import NotFoundError
+    from elastic_transport import ApiError
 
     name, location = server.address.name, str(server.address)
     waiting = Waiting(server)
     mapping: Any = None
     while mapping is None:
         try:
-            mapping = server.ask(server.client.indices.get_mapping, expected=(404,), index=name)
-        except NotFoundError as error:
+            mapping = server.ask("GET", f"/{name}/_mapping", expected=(NOT_FOUND,))
+        except ApiError as error:
             _check_there(server)
             waiting.pause("does not know its indexes yet", error)
     if len(mapping) != 1 or name in mapping:
-        raise MemoryIndexError(f"{location}: an Elasticsearch index that tmnmt did not make")
+        raise MemoryIndexError(f"{location}: an index that tmnmt did not make")
     ((concrete, content),) = mapping.items()
     return ElasticGeneration(concrete, read_meta(content["mappings"].get("_meta"), location))
 
@@ -77,11 +79,11 @@ def read_generation(server: Server) -> ElasticGeneration:
 def _check_there(server: Server) -> None:
     """Raises MemoryIndexError where there is no index. A node that has just started names none of
     its indexes. A search it refuses as long as it does not know them, and that is waited for."""
-    from elasticsearch import NotFoundError
+    from elastic_transport import ApiError
 
     try:
-        server.ask(server.client.search, expected=(404,), index=server.address.name, size=0)
-    except NotFoundError as error:
+        server.ask("POST", f"/{server.address.name}/_search", {"size": 0}, expected=(NOT_FOUND,))
+    except ApiError as error:
         raise MemoryIndexError(
             f"{server.address}: no such index; make one with tmnmt build-index"
         ) from error
@@ -90,54 +92,60 @@ def _check_there(server: Server) -> None:
 def pages(
     server: Server,
     query: Mapping[str, Any],
-    sort: Sequence[Mapping[str, str]],
+    sort: Sequence[Mapping[str, Any]],
     size_of_page: int | None = None,
-    **parameters: Any,
+    **options: Any,
 ) -> Iterator[list[Hit]]:
     """All hits of a query in order, as of one moment, page by page.
 
     server: the server.
-    query: the query.
-    sort: the fields that the hits are sorted by.
+    query: the query, which finds documents with pairs alone.
+    sort: the fields that the hits are sorted by; of equal ones an order is made.
     size_of_page: how many hits a page has at most; None takes a size that suits most.
-    parameters: parameters of the search besides.
+    options: what the search is told besides.
 
     Raises GenerationGone where the index is replaced meanwhile."""
-    from elastic_transport import TransportError
-    from elasticsearch import ApiError, NotFoundError
+    from elastic_transport import ApiError
 
-    client = server.client
-    point = server.ask(client.open_point_in_time, index=server.address.name, keep_alive=KEPT_OPEN)[
-        "id"
-    ]
-    request = dict[str, Any](parameters)
+    engine = server.address.engine
+    opened = server.ask(
+        "POST",
+        f"/{server.address.name}{engine.point_path}",
+        keep_alive=KEPT_OPEN,
+        **dict(engine.point_options),
+    )
+    point = opened[engine.point_key]
     page_size = size_of_page or HITS_A_PAGE
+    search = {
+        "query": query,
+        "sort": [*sort, *UNEQUAL],
+        "size": page_size,
+        "track_total_hits": False,
+        **options,
+    }
     try:
         while True:
+            search["pit"] = {"id": point, "keep_alive": KEPT_OPEN}
             answer = server.ask(
-                client.search,
-                expected=(404,),
-                query=query,
-                sort=sort,
-                size=page_size,
-                pit={"id": point, "keep_alive": KEPT_OPEN},
-                track_total_hits=False,
+                "POST",
+                "/_search",
+                search,
+                expected=(NOT_FOUND,),
                 allow_partial_search_results=False,
-                **request,
             )
             point = answer["pit_id"]
             hits = answer["hits"]["hits"]
             yield hits
             if len(hits) < page_size:
                 return
-            request = parameters | {"search_after": hits[-1]["sort"]}
-    except NotFoundError as error:
+            search["search_after"] = hits[-1]["sort"]
+    except ApiError as error:
         raise GenerationGone(
             f"{server.address}: was built anew while it was read; ask again"
         ) from error
-    finally:
-        with suppress(ApiError, TransportError):  # gone, or ended by the server after a while
-            client.options(request_timeout=SECONDS_TO_CLOSE).close_point_in_time(id=point)
+    finally:  # else the server forgets the moment by itself, after a while
+        closing = {engine.point_key: point}
+        server.try_once("DELETE", engine.point_path, closing, SECONDS_TO_CLOSE)
 
 
 def every_segment(server: Server) -> Iterator[Segment]:

@@ -16,12 +16,14 @@ from elastic_transport import (
     TransportApiResponse,
 )
 
+from tmnmt.index.elastic.engine import ENGINES
+
 SECONDS_BEFORE_THE_NEXT = (
     5.0,
     15.0,
 )  # that each host has for what may be asked twice, in the first and second round
 # At the end of a path; all others that search or read are GET or HEAD.
-READING = ("/_search", "/_msearch", "/_mget", "/_pit")
+READING = ("/_search", "/_msearch", "/_mget", *(engine.point_path for engine in ENGINES))
 NO_INDEX = "index_not_found_exception"
 
 log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""A memory on an Elasticsearch cluster, with the same answers as the embedded index."""
+"""A memory on a cluster of servers, with the same answers as the embedded index."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ OF_SPECIAL_SIGNS = frozenset(
 FIRST_PAGE = 200  # candidates: nearly every query is settled by them
 QUERIES_A_REQUEST = 32
 IDS_A_REQUEST = 1000  # a server gives 10,000 documents at once, and two may have an id
-SOURCE_FIELDS = tuple(
+SOURCE_FIELDS = ",".join(
     f"responses.{name}"
     for name in ("status", "error", "hits.hits._score", "hits.hits._source.pairs")
 )
 Version = tuple[int, str]  # of a segment: its id, and when it was changed
-BEST_FIRST = ({"_score": "desc"}, {"_shard_doc": "asc"})
+BEST_FIRST = ({"_score": "desc"},)
 
 
 log = logging.getLogger(__name__)
@@ -113,6 +113,7 @@ class ElasticIndex(BuiltIndex):
         is no index, or it is not one of tmnmt, or of another format or of other languages."""
         server = Server(address, patience, seconds_to_answer)
         try:
+            server.check_engine()
             index = cls(server)
             check_languages(str(address), (index.src_lang, index.tgt_lang), src_lang, tgt_lang)
             _warn_of_former_tokens(str(address), index.manifest)
@@ -363,9 +364,7 @@ class ElasticIndex(BuiltIndex):
             for i in remaining:
                 query, size = searches[i]
                 lines += [header, {"query": query, "size": size, "track_total_hits": False}]
-            answer = self._server.ask(
-                self._server.client.msearch, searches=lines, filter_path=SOURCE_FIELDS
-            )
+            answer = self._server.ask("POST", "/_msearch", lines, filter_path=SOURCE_FIELDS)
             self.requests += len(remaining)
             refused = None
             for i, response in zip(remaining, answer["responses"], strict=True):

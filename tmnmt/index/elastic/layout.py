@@ -100,7 +100,7 @@ def read_meta(meta: Any, location: str) -> ElasticManifest:
     Raises MemoryIndexError where it is not one of tmnmt, or of another format, or damaged."""
     content = meta.get(_META) if isinstance(meta, Mapping) else None
     if not isinstance(content, Mapping) or "format" not in content:
-        raise MemoryIndexError(f"{location}: an Elasticsearch index that tmnmt did not make")
+        raise MemoryIndexError(f"{location}: an index that tmnmt did not make")
     if (
         content["format"] not in READABLE_FORMATS
         or content.get("tokenisation") not in TOKENISATIONS

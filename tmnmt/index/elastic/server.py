@@ -1,19 +1,22 @@
-"""Requests to Elasticsearch that are tried again while that can help, and whose errors speak to the
+"""Requests to a server that are tried again while that can help, and whose errors speak to the
 user."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
 
 from tmnmt.config.tables import API_KEY, PASSWORD
 from tmnmt.errors import ServerError
 from tmnmt.index.elastic.address import CA, USER, ElasticAddress, open_hosts, read_secrets
+from tmnmt.index.elastic.engine import ENGINES, engine_in, is_too_old
 
 if TYPE_CHECKING:
-    from elasticsearch import ApiError, Elasticsearch
+    from elastic_transport import ApiError, TransportApiResponse
 
 PATIENCE = 30.0  # seconds for which a request is tried again: a node restarts, a queue empties
 SECONDS_TO_ANSWER = 60.0
@@ -24,15 +27,11 @@ BUSY = (
     503,
     504,
 )  # HTTP: full queues, a proxy without a node behind it, no master, a gateway that gave up
-# what the client and other servers say where they do not speak as each other
-_OTHER_SERVER = ("not Elasticsearch", "media_type_header_exception", "Content-Type header")
-_NEEDED = (
-    "the installed client of Elasticsearch does not speak to this server; that of 9 speaks to "
-    "Elasticsearch 9, that of 8 to 8 and 9, and none to OpenSearch"
-)
-_REFUSED = f"; set {USER} and {PASSWORD}, or {API_KEY}"
+NOT_FOUND, CONFLICT, BAD_REQUEST = 404, 409, 400  # HTTP
+# what is answered where a privilege is missing, or there is nothing to tell
+_UNTOLD = (BAD_REQUEST, 403, NOT_FOUND, 405)
+_JSON, _LINES = "application/json", "application/x-ndjson"
 
-T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
@@ -51,52 +50,82 @@ class Server:
         seconds_to_answer: how many seconds the server has for an answer.
 
         Raises UsageError where the secrets of the environment are incomplete."""
-        from elasticsearch import Elasticsearch
+        from elastic_transport import OrjsonSerializer
+        from elastic_transport.client_utils import url_to_node_config
 
         from tmnmt.index.elastic.hosts import FirstHost, Hosts
 
         secrets = read_secrets()
-        if (secrets.basic or secrets.api_key) and (readable := open_hosts(address)):
-            warning = "the password or key goes to %s unencrypted; use elasticsearch+https"
+        if secrets.authorization and (readable := open_hosts(address)):
+            warning = (
+                f"the password or key goes to %s unencrypted; use {address.engine.prefix}https"
+            )
             log.warning("%s: " + warning, address, ", ".join(readable))
         self.address, self.patience, self.seconds_to_answer = address, patience, seconds_to_answer
-        tls: dict[str, Any] = {"ca_certs": str(secrets.ca)} if secrets.ca else {}
-        self.client: Elasticsearch = Elasticsearch(
-            list(address.hosts),
-            basic_auth=secrets.basic,
-            api_key=secrets.api_key,
-            request_timeout=seconds_to_answer,
+        headers = {"authorization": secrets.authorization} if secrets.authorization else {}
+        ca = str(secrets.ca) if secrets.ca else None
+        self._transport = Hosts(
+            [
+                url_to_node_config(host).replace(headers=headers, ca_certs=ca)
+                for host in address.hosts
+            ],
+            node_selector_class=FirstHost,
+            serializers={_JSON: OrjsonSerializer()},
             max_retries=len(address.hosts) - 1,
             retry_on_timeout=False,
             retry_on_status=(),
-            transport_class=Hosts,
-            node_selector_class=FirstHost,
-            **tls,
+            meta_header=False,
         )
 
     def ask(
-        self, request: Callable[..., T], *, expected: Sequence[int] = (), **parameters: Any
-    ) -> T:
-        """What a method of the client returns. A lost connection and a busy server are tried again
-        until patience ends, so the request must be harmless when it is made twice.
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | Sequence[Any] | None = None,
+        *,
+        expected: Sequence[int] = (),
+        seconds: float | None = None,
+        **parameters: Any,
+    ) -> Any:
+        """The JSON of an answer. A lost connection and a busy server are tried again until patience
+        ends, so the request must be harmless when it is made twice.
 
-        request: the method.
+        method: the method of HTTP.
+        path: the path of the request.
+        body: what is sent: an object, or the lines of a request with many parts, each an object or
+        written as JSON already; None for nothing.
         expected: the codes of HTTP that are raised as ApiError, because the caller handles them.
-        parameters: the parameters of the method.
+        seconds: how many seconds the server has for the answer; None takes those of the server.
+        parameters: the parameters in the address of the request.
 
         Raises ServerError for every other failure."""
-        from elastic_transport import TlsError
-        from elasticsearch import ApiError, ConnectionTimeout, TransportError
+        return self._answer(method, path, body, expected, seconds, parameters).body
 
+    def _answer(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | Sequence[Any] | None,
+        expected: Sequence[int],
+        seconds: float | None,
+        parameters: Mapping[str, Any],
+    ) -> TransportApiResponse:
+        """As `ask`, with the headers."""
+        from elastic_transport import ApiError, ConnectionTimeout, TlsError, TransportError
+
+        target = quote(path, safe="/,*") + (f"?{_query(parameters)}" if parameters else "")
+        headers = {"accept": _JSON}
+        if body is not None:
+            headers["content-type"] = _JSON if isinstance(body, Mapping) else _LINES
+        limit = self.seconds_to_answer if seconds is None else seconds
         waiting = Waiting(self)
         while True:
             try:
-                return request(**parameters)
-            except ConnectionTimeout as error:
-                problem = (
-                    f"no answer within {self.seconds_to_answer:g} s; ask again when the "
-                    "server is less busy"
+                answer = self._transport.perform_request(
+                    method, target, body=body, headers=headers, request_timeout=limit
                 )
+            except ConnectionTimeout as error:
+                problem = f"no answer within {limit:g} s; ask again when the server is less busy"
                 raise self.error(problem) from error
             except TlsError as error:
                 problem = (
@@ -106,16 +135,63 @@ class Server:
                 raise self.error(problem) from error
             except TransportError as error:
                 waiting.pause(f"cannot be reached: {error.message}", error)
-            except ApiError as error:
-                if error.status_code in expected:
-                    raise
-                if any(sign in str(error.message) + reason(error) for sign in _OTHER_SERVER):
-                    raise self.error(_NEEDED) from error
-                if error.status_code not in BUSY:
-                    refused = error.status_code in (401, 403)
-                    problem = f"access refused{_REFUSED}" if refused else reason(error)
-                    raise self.error(f"HTTP {error.status_code}: {problem}") from error
-                waiting.pause(f"is too busy (HTTP {error.status_code}): {reason(error)}", error)
+                continue
+            status = answer.meta.status
+            if 200 <= status < 300:
+                return answer
+            refusal = ApiError(f"HTTP {status}", answer.meta, answer.body)
+            if status in expected:
+                raise refusal
+            if status not in BUSY:
+                problem = reason(refusal)
+                if status in (401, 403):
+                    problem = f"access refused; set {USER} and {PASSWORD}, or {API_KEY}"
+                raise self.error(f"HTTP {status}: {problem}")
+            waiting.pause(f"is too busy (HTTP {status}): {reason(refusal)}", refusal)
+
+    def try_once(self, method: str, path: str, body: Mapping[str, Any], seconds: float) -> None:
+        """Makes a request that need not arrive: it is made once, and whatever becomes of it is
+        right.
+
+        method: the method of HTTP.
+        path: the path of the request.
+        body: what is sent.
+        seconds: how many seconds the server has for the answer."""
+        from elastic_transport import TransportError
+
+        headers = {"accept": _JSON, "content-type": _JSON}
+        with suppress(TransportError):
+            self._transport.perform_request(
+                method, path, body=body, headers=headers, request_timeout=seconds
+            )
+
+    def check_engine(self) -> None:
+        """Raises ServerError where another engine answers than the address names, or a version that
+        lacks what is needed. Where a server without a header of its own does not tell it, because
+        that needs a privilege, it is taken for what the address says."""
+        wanted = self.address.engine
+        if wanted.header and wanted.header in self._told(f"/{self.address.name}/_alias")[0]:
+            return
+        headers, content = self._told("/")
+        found, version = engine_in(headers, content)
+        named = f"{found.name if found else ''} {version}".strip()
+        if found == wanted:
+            if is_too_old(wanted, version):
+                raise self.error(f"{named} answers there, and tmnmt needs {wanted}")
+        elif found:
+            raise self.error(f"{named} answers there, whose addresses begin with {found.prefix}")
+        elif content is not None or wanted.header:
+            raise self.error(f"what answers there is neither {' nor '.join(map(str, ENGINES))}")
+
+    def _told(self, path: str) -> tuple[Mapping[str, str], Any]:
+        """The headers and the JSON of an answer; None for the JSON where it is not to be had."""
+        from elastic_transport import ApiError
+
+        try:
+            answer = self._answer("GET", path, None, _UNTOLD, None, {})
+        except ApiError as error:
+            return error.meta.headers, None
+        return answer.meta.headers, answer.body
 
     def error(self, problem: str) -> ServerError:
         """An error of this server, to be raised.
@@ -124,7 +200,7 @@ class Server:
         return ServerError(f"{self.address}: {problem}")
 
     def close(self) -> None:
-        self.client.close()
+        self._transport.close()
 
 
 class Waiting:
@@ -154,6 +230,17 @@ class Waiting:
             log.warning("%s %s; trying again", self._server.address, problem)
         time.sleep(self._seconds)
         self._seconds = min(2 * self._seconds, LONGEST_PAUSE)
+
+
+def _query(parameters: Mapping[str, Any]) -> str:
+    """Parameters as they stand in an address."""
+    return urlencode(
+        {
+            name: str(value).lower() if isinstance(value, bool) else value
+            for name, value in parameters.items()
+        },
+        safe=",*",
+    )
 
 
 def reason(error: ApiError) -> str:

@@ -51,7 +51,7 @@ def greatest_id(server: Server) -> int:
     """The greatest id that a segment was ever given.
 
     server: the server."""
-    answer = server.ask(server.client.get, index=server.address.name, id=COUNTER)
+    answer = server.ask("GET", f"/{server.address.name}/_doc/{COUNTER}")
     return int(answer["_source"]["last_id"])
 
 
@@ -59,7 +59,7 @@ def stored_bytes(server: Server) -> int:
     """The bytes on disk of one copy of every shard.
 
     server: the server."""
-    answer = server.ask(server.client.indices.stats, index=server.address.name, metric="store")
+    answer = server.ask("GET", f"/{server.address.name}/_stats/store")
     return int(answer["_all"]["primaries"]["store"]["size_in_bytes"])
 
 
@@ -71,17 +71,17 @@ def merge(server: Server) -> None:
     server: the server.
 
     Raises ServerError where not all was merged; nothing is lost then."""
-    patient = server.client.options(request_timeout=SECONDS_TO_MERGE)
-    answer = server.ask(patient.indices.forcemerge, index=server.address.name, max_num_segments=1)
+    path = f"/{server.address.name}/_forcemerge"
+    answer = server.ask("POST", path, seconds=SECONDS_TO_MERGE, max_num_segments=1)
     if failures := answer["_shards"].get("failures"):
         raise server.error(
             f"not all was merged, nothing is lost: {reason_in(failures[0]['reason'])}"
         )
-    server.ask(server.client.indices.refresh, index=server.address.name)
+    server.ask("POST", f"/{server.address.name}/_refresh")
 
 
 def verify(server: Server) -> int:
-    """Reads everything, and returns how many segments there are. Elasticsearch itself checks by
+    """Reads everything, and returns how many segments there are. The server itself checks by
     checksums that every byte is as it was.
 
     server: the server.
@@ -120,7 +120,7 @@ def _check_moves(server: Server, ids: Sequence[int]) -> None:
     suspects = {
         number: places for number, places in _places(server, ids).items() if len(places) > 1
     }
-    server.ask(server.client.indices.refresh, index=server.address.name)
+    server.ask("POST", f"/{server.address.name}/_refresh")
     current = _places(server, list(suspects))
     if twice := [number for number, places in suspects.items() if current.get(number) == places]:
         documents = " and ".join(sorted(document for document, _ in suspects[twice[0]]))
@@ -192,11 +192,10 @@ def _sums(server: Server, generation: ElasticGeneration) -> dict[str, int]:
         "moving": {"value_count": {"field": "moving"}},
     }
     answer = server.ask(
-        server.client.search,
-        index=server.address.name,
-        size=0,
+        "POST",
+        f"/{server.address.name}/_search",
+        {"size": 0, "aggs": sums_asked},
         allow_partial_search_results=False,
-        aggs=sums_asked,
     )
     sums = {name: int(total["value"]) for name, total in answer["aggregations"].items()}
     if sums["moving"]:
