@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tmnmt.codes.place import place
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Code, Part, Text, join_parts
-from tmnmt.filters.contract import ModelOutput
+from tmnmt.filters.contract import ModelOutput, Reader
 from tmnmt.filters.masks import mask
 from tmnmt.text import token_spans
 
@@ -33,6 +33,29 @@ def target_of(source: str, written: str, links: str = "") -> str:
     text = masked.restore(place(masked.text, said, columns, rows, mass))
     assert text.full_text().replace("<x>", "") == text.plain
     return text.full_text()
+
+
+@pytest.mark.parametrize(
+    ("source", "read", "written", "wanted"),
+    [
+        ("No %s of {a}", "No Y of 901", "Nenhum Y de 901", "Nenhum %s de {a}"),
+        ("no %s, no {a}", "no Y, no Z", "sem Z, sem Y", "sem {a}, sem %s"),
+        ("Y: no %s", "Y: no Z", "Y : nenhum Z", "Y : nenhum %s"),
+        ("Note %s", "Note 901", "Nota 901", "Nota %s"),
+        ("No %s", "No Y", "Nenhum Y, nem Y", "Nenhum %s, nem"),
+        ("No %s", "No Y", "Nenhum %s", "Nenhum %s"),
+    ],
+)
+def test_a_mask_is_a_letter_behind_a_word_that_a_number_would_change(
+    source: str, read: str, written: str, wanted: str
+) -> None:
+    masked = mask(with_placeholders(Text(source)), counts=Reader(lang="en").counts)
+    assert masked.text.plain == read
+    said = masked.restore_piece(ModelOutput(written, read))
+    rows, columns = token_spans(said), token_spans(read)
+    placed = place(masked.text, said, columns, rows, np.zeros((len(rows), len(columns))))
+    assert masked.restore(placed).plain == wanted
+    assert not Reader(lang="fr").counts("No ")
 
 
 @pytest.mark.parametrize(

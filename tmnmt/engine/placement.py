@@ -15,7 +15,7 @@ from tmnmt.codes.place import linked_codes, place
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Code, Part, Text, join_parts, pairs
 from tmnmt.codes.transfer import borrowed, transfer_codes, with_ends
-from tmnmt.filters.contract import ModelOutput
+from tmnmt.filters.contract import MASK_NAME, ModelOutput
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.segments import Match, Translation
 from tmnmt.text import match_tokens, token_spans
@@ -55,14 +55,16 @@ class Placement:
 
     @cached_property
     def masks(self) -> dict[int, str]:
-        """The numbers that a model reads for placeholders, by the numbers of the codes."""
+        """What a model reads for placeholders as masks, by the numbers of the codes."""
         source_texts, model_texts = (
             [side.plain[code.at : code.at + code.covers] for code in side.codes]
             for side in (self._source, self._model_text)
         )
         text_pairs = enumerate(zip(source_texts, model_texts, strict=True))
         return {
-            number: name for number, (text, name) in text_pairs if name != text and name.isdigit()
+            number: name
+            for number, (text, name) in text_pairs
+            if name != text and MASK_NAME.fullmatch(name)
         }
 
     @cached_property

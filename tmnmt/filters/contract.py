@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from tmnmt.codes.form import DASHES, READ_AS
 from tmnmt.codes.placeholders import Finder
 from tmnmt.codes.record import Source, Text
+from tmnmt.languages import data_for
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 # "text": what the text is, for memories and checks, too; "model": what the model alone reads
 Level = Literal["text", "model"]
-_NUMBER = re.compile("[0-9]+")
+MASK_NAME = re.compile(r"[0-9]+|\b[A-Z]\b")  # what a mask may be: a number, or a letter by itself
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,14 @@ class Reader:
         if covered in READ_AS or self.vocab is None or covered not in DASHES:
             return READ_AS.get(covered)
         return "-" if self.vocab.source_pieces(covered)[-1:] == ["▁-"] else None
+
+    def counts(self, words: str) -> bool:
+        """Whether a text ends in a word that says something else before a number, as English No
+        does.
+
+        words: the text."""
+        last = words.split()[-1:]
+        return bool(last) and last[0].lower() in data_for(self.lang).before_numbers.split()
 
     def size(self, word: str) -> int:
         """How many subwords a word of the source has; how many letters, where there is no
@@ -88,9 +97,9 @@ class ModelOutput:
         """Whether a mask of what was read does not stand exactly once in what was written."""
         if not self.masks:
             return False
-        times = Counter(_NUMBER.findall(self.text))
+        times = Counter(MASK_NAME.findall(self.text))
         return any(
-            name in self.masks and times[name] != 1 for name in _NUMBER.findall(self.model_text)
+            name in self.masks and times[name] != 1 for name in MASK_NAME.findall(self.model_text)
         )
 
 

@@ -6,6 +6,7 @@ copies as it copies a number, and takes its own place again in what comes out.
     Supprimer 901 fichiers dans 902 ?   what it writes, where the masks are placed as codes
     Supprimer %s fichiers dans {dir} ?  the target
 
+Behind a word that says something else before a number, as No does, the mask is a letter.
 A mask that the model lost is put in where the links of the words say, one that it wrote twice
 stays once. So every placeholder is there exactly once, whatever the model does."""
 
@@ -20,12 +21,14 @@ from itertools import count
 from tmnmt.codes.form import DISPENSABLE, MARKED, READ_AS
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Code, Part, Source, Text, join_parts
-from tmnmt.filters.contract import Filter, ModelOutput, Undo
+from tmnmt.filters.contract import MASK_NAME, Filter, ModelOutput, Undo
 
 Reads = Callable[[str], str | None]
+Counts = Callable[[str], bool]
 MASK = "\0"  # stands for a mask that is not chosen yet
+LETTERS = "YZNWX"  # masks behind such a word. A student from English to Portuguese took them best
 _NUMBER = re.compile("[0-9]+")
-_A_NUMBER = re.compile(r"\s?(?<![0-9])([0-9]+)")
+_A_MASK = re.compile(rf"\s?(?<![0-9])({MASK_NAME.pattern})")
 _OPENING = "([{«“‘\"'¿¡/"  # no blank behind these, and none before those
 _CLOSING = " \u00a0\u202f)]}»”’\"'.,;:!?…/"
 
@@ -38,7 +41,7 @@ class Masks(Filter):
     def prepare(self, source: Source) -> tuple[Source, Undo | None]:
         if isinstance(source, str):
             return source, None
-        masked = mask(source, self.reader.is_person, self.reader.reads)
+        masked = mask(source, self.reader.is_person, self.reader.reads, self.reader.counts)
         return masked.text, masked
 
 
@@ -71,9 +74,9 @@ class Masked(Undo):
         text = output.text
         for raw, name in self._read_as.items():
             text = text.replace(raw, name)
-        numbers = set(_NUMBER.findall(text))
-        for name in _NUMBER.findall(output.model_text):
-            if name in self.masks and name not in numbers:
+        names = set(MASK_NAME.findall(text))
+        for name in MASK_NAME.findall(output.model_text):
+            if name in self.masks and name not in names:
                 text = alone(self.covered(self.masks[name])).sub(name, text, count=1)
         parts = list[str]()
         for part in with_placeholders(Text(text), MARKED.finders).parts():
@@ -93,7 +96,7 @@ class Masked(Undo):
 
     def display(self, text: str) -> str:
         """What the model wrote with placeholders in place of their masks, wherever they stand."""
-        return _NUMBER.sub(
+        return MASK_NAME.sub(
             lambda match: (
                 self.covered(self.masks[match[0]]) if match[0] in self.masks else match[0]
             ),
@@ -132,17 +135,24 @@ class Masked(Undo):
         return join_parts(parts)
 
     def _without_masks(self, words: str) -> str:
-        return _A_NUMBER.sub(lambda match: "" if match[1] in self.masks else match[0], words)
+        return _A_MASK.sub(lambda match: "" if match[1] in self.masks else match[0], words)
 
 
-def mask(source: Text, by_person: bool = False, reads: Reads = READ_AS.get) -> Masked:
+def mask(
+    source: Text,
+    by_person: bool = False,
+    reads: Reads = READ_AS.get,
+    counts: Counts = lambda words: False,
+) -> Masked:
     """A source as a model reads it; or, for a target that a person wrote, with every placeholder as
     it is.
 
     source: the source.
     by_person: whether a person wrote the target.
-    reads: gives what the model reads for a placeholder that is no mask; None for a mask."""
+    reads: gives what the model reads for a placeholder that is no mask; None for a mask.
+    counts: whether the last word of a text says something else before a number."""
     unused = _unused(source.plain)
+    letters = iter([one for one in LETTERS if one not in MASK_NAME.findall(source.plain)])
     numbers = dict[str, int]()
     masks = dict[str, int]()
     parts = list[Part]()
@@ -156,7 +166,9 @@ def mask(source: Text, by_person: bool = False, reads: Reads = READ_AS.get) -> M
                 if not by_person:
                     covered = _read(source.plain, source.codes[number], reads)
                 if covered == MASK:
-                    covered = next(unused)
+                    preceding = source.plain[: source.codes[number].at]
+                    letter = next(letters, None) if counts(preceding) else None
+                    covered = next(unused) if letter is None else letter
                     masks[covered] = number
             part, number = (code, covered), number + 1
         parts.append(part)

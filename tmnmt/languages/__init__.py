@@ -25,6 +25,7 @@ class Language:
     sentence behind, in any case; `titles`: the same with their capital, before a name.
     `doubled_words`: those that may rightly stand twice, one after another. `months`: the twelve,
     without accents. `irregular_forms`: words whose forms have no endings in common.
+    `before_numbers`: words that say something else before a number: No 5 is not "not any".
     `number_stems`, `cardinals`: as `NumberWords` and `Cardinals` have them. `small_words`: articles
     and the like, by the prepositions that are in them, "" for none. `endings`: what may stand for
     the longest ending that a word has. `agreement`: as `Agreement` has it. `contractions`: verbs
@@ -38,6 +39,7 @@ class Language:
     abbreviations: str = ""
     titles: str = ""
     doubled_words: str = ""
+    before_numbers: str = ""
     months: str = ""
     irregular_forms: tuple[tuple[str, ...], ...] = ()
     number_stems: Table = field(default_factory=dict)
