@@ -30,6 +30,7 @@ $(VENV)/.installed-dev: pyproject.toml
 # Three processes for two cores, each with all tests of a file: those of pages and servers wait half of their time.
 test: $(VENV)/.installed-dev
 	$(RUN) index/elasticsearch/server.py fetch || echo "make test: without it the tests that need Elasticsearch are skipped"
+	$(RUN) index/elasticsearch/server.py fetch --engine opensearch-3 || echo "make test: without it those that need OpenSearch are skipped"
 	$(RUN) okapi/fetch.py || echo "make test: without it the tests that need Okapi are skipped"
 	$(RUN) tests/fetch_clients.py || echo "make test: without it the tests of clients for Node and Java are skipped"
 	$(RUN) -m pytest --numprocesses 3 --dist loadfile

@@ -44,11 +44,12 @@ class Running:
     folder: Path
     url: str
     cluster: tuple[int, ...] = ()  # the ports of its nodes, its own first
+    engine: str = ""  # as the script names it; by default the one of the environment
 
     @property
     def kind(self) -> str:
         """The name of the engine, as addresses begin."""
-        return str(self.server.engine().kind)
+        return str(self.server.engine(self.engine).kind)
 
     def address(self, name: str, *more_urls: str) -> ElasticAddress:
         engine = next(one for one in ENGINES if one.prefix == f"{self.kind}+")
@@ -77,7 +78,8 @@ class Running:
         self.server.kill(self.folder)
 
     def start(self) -> None:
-        self.server.start(self.folder, int(self.url.rpartition(":")[2]), True, self.cluster)
+        port = int(self.url.rpartition(":")[2])
+        self.server.start(self.folder, port, True, self.cluster, self.engine)
 
     def hang(self) -> None:
         """It takes requests from now on and answers none, until `go_on`."""
@@ -88,14 +90,16 @@ class Running:
 
 
 @contextmanager
-def running() -> Iterator[Running]:
-    """A server in a temporary folder that `nobody` can reach (pytest's are private)."""
+def running(engine: str = "", needed: str = "elasticsearch") -> Iterator[Running]:
+    """A server in a temporary folder that `nobody` can reach (pytest's are private). `needed`: the
+    name by which it is required."""
     server = script()
-    if trouble := server.missing():
-        absent("elasticsearch", trouble)
+    if trouble := server.missing(engine):
+        absent(needed, trouble)
     folder = Path(tempfile.mkdtemp(prefix="tmnmt-elasticsearch-"))
     try:
-        yield Running(server, folder, server.start(folder, quick=True))
+        url = server.start(folder, quick=True, name=engine)
+        yield Running(server, folder, url, engine=engine)
     finally:
         server.stop(folder)
         shutil.rmtree(folder)

@@ -10,6 +10,7 @@ import pytest
 
 KINDS = (
     "elasticsearch",
+    "opensearch",
     "browser",  # Chromium
     "firefox",
     "node",

@@ -44,7 +44,7 @@ def test_what_no_test_needs_cannot_be_required(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv(NAME, "elasticsearch,chrome")
     with pytest.raises(
         pytest.UsageError,
-        match="no test needs chrome; allowed: elasticsearch, browser, firefox, node, proxies",
+        match="no test needs chrome; allowed: elasticsearch, opensearch, browser, firefox, node",
     ):
         required()
 
