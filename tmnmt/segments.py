@@ -369,8 +369,7 @@ class SearchWork(NamedTuple):
 class Work(NamedTuple):
     """How much every stage has done for a translation.
 
-    search: what was compared with the text; None where no index has counted it, as an index in a
-    folder, whose compiled search does not.
+    search: what was compared with the text; None where no index has counted it.
     pairs: how many pairs were read.
     positions: how many target positions these have, of each of which the key was read.
     lookups: how many times the nearest of all keys of the memory were looked for, once for every

@@ -194,7 +194,7 @@ def test_an_index_that_can_only_search_has_all_but_skeletons(index: MemoryIndex)
         IndexQuery("Page 3 of 12.", same_source=True),
         IndexQuery("Close file", 2, 0.5),
     ]
-    expected = [answer._replace(same_skeleton=[]) for answer in index.look_up(queries)]
+    expected = [answer._replace(same_skeleton=[], work=None) for answer in index.look_up(queries)]
     assert Searched().look_up(queries) == expected
     assert [[*map(len, answer[:3])] for answer in expected] == [
         [2, COPIES + 2, 0],

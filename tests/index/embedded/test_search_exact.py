@@ -87,7 +87,7 @@ def test_threads_do_not_change_the_answers(
     index: MemoryIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch = queries(120, 17)
-    monkeypatch.setattr("tmnmt.index.embedded.postings.QUERIES_A_CALL", 5)
+    monkeypatch.setattr("tmnmt.index.embedded.search.QUERIES_A_CALL", 5)
     monkeypatch.setattr(index, "threads", 1)
     alone = [index.search([query], 4, 0.4)[0] for query in batch]
     for threads in (1, 16, None):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tmnmt.index.embedded.build import in_runs
 from tmnmt.index.embedded.inversion import BothSides
-from tmnmt.index.embedded.part import Part
+from tmnmt.index.embedded.part import Dead, Part
 from tmnmt.index.embedded.postings import Postings
 from tmnmt.index.filter import Filter
 from tmnmt.segments import Segment
@@ -40,7 +40,7 @@ class Sealed:
         numbers: the ids of those that are dead from now on; ids of other segments do not matter."""
         removed = numbers & self.segments.keys()
         return (
-            replace(self, part=self.part._replace(dead=self.part.dead | removed))
+            replace(self, part=self.part._replace(dead=Dead(self.part.dead | removed)))
             if removed
             else self
         )

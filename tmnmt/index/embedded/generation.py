@@ -17,7 +17,7 @@ from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.embedded.delta_segments import LOOSE, Sealed, inverted, seal
 from tmnmt.index.embedded.journal import Change, Journal
 from tmnmt.index.embedded.manifest import FORMAT, Manifest, check_files
-from tmnmt.index.embedded.part import Part, Subset
+from tmnmt.index.embedded.part import NONE_DEAD, Dead, Part, Subset
 from tmnmt.index.embedded.postings import Postings
 from tmnmt.index.embedded.store import Store
 from tmnmt.index.filter import NO_FILTER, Filter
@@ -42,7 +42,7 @@ class Generation:
         self.journal = Journal(manifest.journal_path(index_dir))
         self.delta = Delta()
         self._base = [Part(postings, self.store.by_ids) for postings in self._postings(index_dir)]
-        self._dead = frozenset[int]()  # of what was built
+        self._dead = NONE_DEAD  # of what was built
         self._sealed: tuple[Sealed, ...] = ()
         self._loose = LOOSE
         self.last_id = manifest.last_id  # the greatest id ever given
@@ -177,7 +177,7 @@ class Generation:
         numbers = {number for number, _ in changes}
         self._sealed = tuple(sealed.exclude(numbers) for sealed in self._sealed)
         if not (dead := {n for n in numbers if n <= self.manifest.last_id}) <= self._dead:
-            self._dead |= dead
+            self._dead = Dead(self._dead | dead)
 
 
 def _number(segment: Segment) -> int:

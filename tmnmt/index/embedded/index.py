@@ -28,7 +28,7 @@ from tmnmt.index.base import (
     dated,
 )
 from tmnmt.index.concordance import Occurrence, Phrase, check_concordance, occurrences
-from tmnmt.index.embedded.answer import answers_of, answers_of_latest
+from tmnmt.index.embedded.answer import LatestAnswer, answers_of, answers_of_latest
 from tmnmt.index.embedded.build import in_runs, remove_leftovers, write_generation
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.embedded.generation import Generation
@@ -41,7 +41,7 @@ from tmnmt.index.embedded.manifest import (
     manifest_version,
     read_manifest,
 )
-from tmnmt.index.embedded.part import Part, PartAnswer, covering
+from tmnmt.index.embedded.part import Part, covering
 from tmnmt.index.embedded.prepared import PreparedQuery
 from tmnmt.index.embedded.verify import verify
 from tmnmt.index.filter import NO_FILTER, Filter
@@ -168,10 +168,10 @@ class MemoryIndex(FolderIndex):
         check_queries(queries)
         prepared = [*dict.fromkeys(map(PreparedQuery, queries))]
 
-        def of_latest(delta: Delta) -> list[PartAnswer]:
+        def of_latest(delta: Delta) -> list[LatestAnswer]:
             return answers_of_latest(delta, prepared, self.conditions.keeps, exclude_sources)
 
-        def of_all(parts: list[Part], latest: list[PartAnswer]) -> list[IndexAnswer]:
+        def of_all(parts: list[Part], latest: list[LatestAnswer]) -> list[IndexAnswer]:
             return answers_of(parts, latest, prepared, exclude_sources, self.threads or _cores())
 
         answers = self._of_one_moment(of_latest, of_all)

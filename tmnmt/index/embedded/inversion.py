@@ -23,7 +23,7 @@ from tmnmt.segments import Segment
 from tmnmt.system import reserve
 
 if TYPE_CHECKING:
-    from tmnmt.index.kernels.inversion import Int32, Int64
+    from tmnmt.index.kernels.inversion import Int32, Int64, UInt64
 
 # so many of the most frequent features are columns: 64 bytes a group, whatever the memory
 MOST_COLUMNS = 512
@@ -260,8 +260,26 @@ def write_features(folder: Path, tokens: Int32, lengths: Int32, vocabulary: int)
         postings = _of_file(file, int(posting_start[-1]))
         fill(tokens, lengths, feature_start, column_of, posting_start, columns, postings)
         write_lists(folder, POSTING, postings, posting_start)
-    for name, values in (("feature_start", feature_start), ("column_of", column_of)):
+    arrays: dict[str, NDArray[Any]] = {
+        "feature_start": feature_start,
+        "column_of": column_of,
+        "column_blocks": column_blocks(columns),
+    }
+    for name, values in arrays.items():
         np.save(folder / f"{name}.npy", values)
+
+
+def column_blocks(columns: UInt64) -> UInt64:
+    """(columns, tiles), a bit for every block of a column: whether any group of it has the feature.
+
+    columns: (columns, 8 words a block), the columns."""
+    rows = []
+    for column in columns:
+        is_any = column.reshape(-1, _BLOCK // 64).any(axis=1)
+        padded = np.zeros(-(-len(is_any) // 64) * 64, np.uint8)
+        padded[: len(is_any)] = is_any
+        rows.append(np.packbits(padded, bitorder="little").view(np.uint64))
+    return np.stack(rows)
 
 
 def write_positions(folder: Path, prefix: str, tokens: Int32, vocabulary: int) -> None:

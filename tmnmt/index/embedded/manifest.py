@@ -19,10 +19,10 @@ from tmnmt.index.embedded.store import STORE_FILES
 from tmnmt.quantities import quantity
 from tmnmt.system import flush_file, flush_folder
 
-FORMAT = 9
+FORMAT = 10
 # 4: its segments have no codes; 4 to 7: its tokens are of FORMER_TOKENISATION; 4 to 8: its postings
 # are not packed, so they are made again when it is opened
-READABLE_FORMATS = (4, 5, 6, 7, 8, FORMAT)
+READABLE_FORMATS = (4, 5, 6, 7, 8, 9, FORMAT)
 TOKENISATION = "match-tokens-2"
 FORMER_TOKENISATION = "match-tokens-1"  # which cut letters from their combining marks
 TOKENISATIONS = FORMER_TOKENISATION, TOKENISATION

@@ -5,11 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-import struct
-import threading
-from array import array
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -26,16 +22,9 @@ from tmnmt.index.embedded.positions import POSITIONS, TARGET, WordPositions
 from tmnmt.index.embedded.prepared import PreparedQuery
 from tmnmt.index.embedded.small_json import parsed
 from tmnmt.index.embedded.structure import first_damage
-from tmnmt.index.fuzzy import SLACK
 from tmnmt.index.kernels.arrays import (
-    HITS,
-    REQUIRED,
-    ROOM,
-    ROOM_SIZE,
     Arrays,
-    Job,
     address_of,
-    best_of_each,
     numbered,
     table_of,
 )
@@ -46,9 +35,6 @@ from tmnmt.index.skeleton import texts_with
 VOCABULARY, DOCUMENTS, IDS, SKELETONS = "vocabulary", "documents", "ids", "skeletons"
 POSTING = "posting"  # the kind of their lists
 NO_DOCUMENT = -1  # as the document to leave out: none
-QUERIES_A_CALL = 64  # of the compiled search; fewer would not be worth a thread
-MOST_HITS_A_CALL = 1 << 20  # 32 bytes each are set aside, found or not
-_FLOAT = struct.Struct("d")
 _MOST_HEADER_BYTES, _ALIGNED = 192, 64
 _HEADER = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '(?P<type>[<|][iu][1-8])', 'fortran_order': False, "
@@ -57,39 +43,14 @@ _HEADER = re.compile(
 )
 
 
-class Hit(NamedTuple):
-    """A segment that a search has found.
+class Mapped(NamedTuple):
+    """What the compiled search reads.
 
-    id: its id.
-    edits: how many match tokens have to be edited.
-    score: the fuzzy score, from 0 to 1."""
-
-    id: int
-    edits: int
-    score: float
-
-
-class _Mapped(NamedTuple):
-    """What the compiled search reads: where the table of addresses is, and all that they are of."""
+    table: where the table of addresses is.
+    arrays: all that these are of, which must live as long as they are read."""
 
     table: int
     arrays: tuple[np.ndarray[Any, Any], ...]
-
-
-class _Room(threading.local):
-    """Where compiled code writes, kept from search to search: new memory costs more than a search.
-    Each thread has its own."""
-
-    def __init__(self) -> None:
-        self.words = np.empty(0, np.uint64)
-        self.grow(1, 0)
-
-    def grow(self, size: int, count: int) -> None:
-        """So many words of 64 bits; the first ones that are held stay."""
-        words = np.empty(size, np.uint64)
-        words[:count] = self.words[:count]
-        self.words = words
-        self.address = address_of("room", words, np.uint64, size, writable=True)
 
 
 class Postings:
@@ -100,7 +61,6 @@ class Postings:
         parts: its arrays, by their names."""
         self._folder, self._parts = folder, parts
         self._ids = parts[IDS]  # by rank
-        self._room = _Room()
 
     @classmethod
     def open(cls, folder: Path, *, with_words: bool = True) -> Postings:
@@ -116,40 +76,9 @@ class Postings:
             raise _damaged(folder / f"{damage[0]}.npy", damage[1])
         return cls(folder, parts)
 
-    def search(
-        self,
-        queries: Sequence[PreparedQuery],
-        k: int,
-        thresholds: Sequence[float],
-        *,
-        without_equal: bool = False,
-        threads: int = 1,
-        allowed: NDArray[np.uint8] | None = None,
-    ) -> list[list[Hit]]:
-        """For every query its segments of at least its score, best first, ties by newest. The
-        answers do not depend on the number of threads.
-
-        queries: the queries.
-        k: how many segments are given for a query at most.
-        thresholds: for every query the smallest fuzzy score, from 0 to 1.
-        without_equal: whether every segment is left out whose source equals the query in match
-        tokens.
-        threads: how many threads search.
-        allowed: (segments,), by rank, 0 for those that are left out; None leaves out none."""
-        k = min(k, len(self._ids))
-        if k == 0:
-            return [[] for _ in queries]
-        size = max(1, min(QUERIES_A_CALL, MOST_HITS_A_CALL // k))
-        runs = [slice(i, i + size) for i in range(0, len(queries), size)]
-
-        def search(run: slice) -> list[list[Hit]]:
-            return self._search(queries[run], k, thresholds[run], without_equal, allowed)
-
-        if threads == 1 or len(runs) < 2:
-            return [hits for run in runs for hits in search(run)]
-        search(slice(1))  # what is read or compiled once, before threads wait for it
-        with ThreadPoolExecutor(min(threads, len(runs))) as pool:
-            return [hits for hits_of in pool.map(search, runs) for hits in hits_of]
+    def __len__(self) -> int:
+        """How many segments have a rank."""
+        return len(self._ids)
 
     def same_skeleton(
         self, queries: Sequence[PreparedQuery], is_meant: Callable[[int], bool]
@@ -186,7 +115,7 @@ class Postings:
         ids: list[int] = []
         for group in groups[np.lexsort((newest, is_different))].tolist():
             ranks = self._parts["members"][offsets[group] : offsets[group + 1]]
-            alive = filter(is_meant, self._ids_of(ranks))
+            alive = filter(is_meant, self.ids_of(ranks))
             ids += itertools.islice(alive, min(OF_EQUAL_SOURCES, k - len(ids)))
             if len(ids) == k:
                 break
@@ -274,60 +203,24 @@ class Postings:
                 tokens = unpacked(self._parts["tokens"], places * width, width).tolist()
                 yield [words[token] for token in tokens], ids[begin:stop].tolist()
 
-    def _search(
-        self,
-        queries: Sequence[PreparedQuery],
-        k: int,
-        thresholds: Sequence[float],
-        without_equal: bool,
-        allowed: NDArray[np.uint8] | None,
-    ) -> list[list[Hit]]:
-        text, query_rows = self._encode(queries, thresholds)
-        mapped = self._mapped  # in a variable: its arrays must live until the search is done
-        room, address = self._room, query_rows.buffer_info()[0]
-        mask = 0 if allowed is None else address_of("allowed", allowed, np.uint8, len(self._ids))
-        job = array(
-            "q", Job(address, len(queries), k, without_equal, room.address, len(room.words), mask)
-        )
-        best_of_each(mapped.table, job.buffer_info()[0], text)
-        while job[REQUIRED]:
-            room.grow(job[REQUIRED], 4 * job[HITS])
-            job[ROOM], job[ROOM_SIZE] = room.address, len(room.words)
-            best_of_each(mapped.table, job.buffer_info()[0], text)
-        rows = room.words[: 4 * job[HITS]].view(np.float64).reshape(-1, 4)
-        ids = self._ids_of(rows[:, 1].astype(np.int64))
-        hits: list[list[Hit]] = [[] for _ in queries]
-        for number, (query, _, edits, score) in zip(ids, rows.tolist(), strict=True):
-            hits[int(query)].append(Hit(number, int(edits), score))
-        return hits
-
-    def _encode(
-        self, queries: Sequence[PreparedQuery], thresholds: Sequence[float]
-    ) -> tuple[bytes, array[int]]:
-        """The queries as `best_of_each` reads them: ASCII as it is, of other text the tokens."""
-        texts = []
-        rows = array("q")
-        end = 0
-        for query, threshold in zip(queries, thresholds, strict=True):
-            content, one_a_line = query.encoded
-            texts.append(content)
-            end += len(content)
-            rows.extend((end, one_a_line, self._document(query.query.without_document)))
-            rows.frombytes(_FLOAT.pack(threshold - SLACK))
-        return b"".join(texts), rows
-
     @cached_property
-    def _mapped(self) -> _Mapped:
+    def mapped(self) -> Mapped:
+        """What the compiled search reads, with `ids` in its type."""
         words = numbered(self._parts[VOCABULARY])
         start = self._parts[NAMES[0].format(POSTING)]
-        parts = {**self._parts, "posting_block": block_starts(start)}
+        ids = self._ids.astype(np.uint32, copy=False)
+        parts = {**self._parts, "posting_block": block_starts(start), IDS: ids}
         arrays = Arrays(**{name: parts[name] for name in Arrays._fields})
         table = table_of(arrays, words)
         address = address_of("table", table, np.int64, table.size)
-        return _Mapped(address, (*arrays, *words, table))
+        return Mapped(address, (*arrays, *words, table))
 
-    def _ids_of(self, ranks: NDArray[Any]) -> list[int]:
-        """The ids of the segments of these ranks, as a member of a group or a hit has them."""
+    def ids_of(self, ranks: NDArray[Any]) -> list[int]:
+        """The ids of the segments of some ranks, as a member of a group or a hit has them.
+
+        ranks: (segments,), the ranks.
+
+        Raises MemoryIndexError where no segment has a rank."""
         if len(ranks) and not 0 <= ranks.min() <= ranks.max() < len(self._ids):
             raise _damaged(self._folder / "members.npy", "names a segment that is not there")
         ids: list[int] = self._ids[ranks].tolist()
@@ -341,7 +234,10 @@ class Postings:
         except (ValueError, TypeError) as error:
             raise _damaged(self._folder / f"{DOCUMENTS}.npy", str(error)) from error
 
-    def _document(self, name: str) -> int:
+    def document(self, name: str) -> int:
+        """The number of a document, `NO_DOCUMENT` where there is none of that name.
+
+        name: the name; "" for none."""
         return self._number_of_document.get(name, NO_DOCUMENT) if name else NO_DOCUMENT
 
 

@@ -53,7 +53,7 @@ def first_damage(parts: Parts, with_words: bool) -> tuple[str, str] | None:
             np.issubdtype(part.dtype, kind) and part.dtype.isnative and part.flags.c_contiguous
         ):
             return name, f"holds {part.dtype}"
-        if part.ndim != (2 if name == "columns" else 1):
+        if part.ndim != (2 if name.startswith("column") and name != "column_of" else 1):
             return name, f"has {part.ndim} dimensions"
     content = _content(parts, with_words)
     return next(((name, problem) for name, right, problem in content if not right), None)

@@ -16,6 +16,7 @@ LIST_BLOCK = 128  # numbers of a packed list that have one width
 WIDTH_BITS = 6  # of a block's header that say the width
 
 UInt8 = NDArray[np.uint8]
+UInt32 = NDArray[np.uint32]
 UInt64 = NDArray[np.uint64]
 Int16 = NDArray[np.int16]
 Int32 = NDArray[np.int32]
@@ -36,6 +37,8 @@ class Arrays(NamedTuple):
     column_of: Int16  # (features,) -1: it has postings
     columns: UInt64  # (columns + 1, 8 words a block), flat; bit g: group g has the feature;
     # rarest last but for an empty one
+    column_blocks: UInt64  # (columns + 1, 1 word every 64 blocks), flat; bit b: some group of block
+    # b has the feature
     # the groups of every feature that has no column, as `PackedLists`
     posting_start: Int64  # (features + 1,)
     posting_block: Int64  # (features + 1,)
@@ -45,6 +48,7 @@ class Arrays(NamedTuple):
     member_offsets: Int32  # (groups + 1,)
     members: Int32  # (segments,) ranks of every group's segments, ascending
     document_of: Int32  # (segments,) by rank
+    ids: UInt32  # (segments,) by rank
 
 
 KINDS: Kinds = {
@@ -54,6 +58,7 @@ KINDS: Kinds = {
     "feature_start": np.int32,
     "column_of": np.int16,
     "columns": np.uint64,
+    "column_blocks": np.uint64,
     "posting_start": np.int64,
     "posting_block": np.int64,
     "posting_first": np.int32,
@@ -62,6 +67,7 @@ KINDS: Kinds = {
     "member_offsets": np.int32,
     "members": np.int32,
     "document_of": np.int32,
+    "ids": np.uint32,
 }  # of the numbers in `Arrays`
 
 
@@ -80,23 +86,39 @@ class Job(NamedTuple):
     """What `best_of_each` is told beside the arrays and the text, as 64-bit numbers, and how far it
     is."""
 
-    queries: int  # address of (queries, 4) numbers: where its bytes end in the text, whether they
-    # are tokens, one a line, the document that is left out, and the least score, a float64
+    queries: int  # address of (queries, 5) numbers: where its bytes end in the text, whether they
+    # are tokens, one a line, the least score, a float64; to be written: how many groups share
+    # enough tokens with it, and how many edit distances were computed
     queries_count: int
     limit: int  # k
     without_equal: int
     room: int  # address of the hits, and of where compiled code writes
     room_size: int  # in words of 64 bits
-    allowed: int = 0  # address of a byte a rank: 0 where the segment is left out; 0: all are kept
+    parts: int  # address of (parts, 4) numbers: the addresses of a part's table, of a byte a rank,
+    # 0 where the segment is left out (0: all are kept), and of its dead ids; how many those are
+    parts_count: int
+    documents: int  # address of (parts, queries) numbers of the document that is left out
     completed: int = 0  # queries
-    hits: int = 0  # rows of 4 floats each at the beginning of the room: query, rank, edit
+    hits: int = 0  # rows of 5 floats each at the beginning of the room: query, part, rank, edit
     # distance, score
     required: int = 0  # words of room to go on; 0: all is done
 
 
-QUERIES, COUNT, LIMIT, WITHOUT_EQUAL, ROOM, ROOM_SIZE, ALLOWED, COMPLETED, HITS, REQUIRED = range(
-    len(Job._fields)
-)
+(
+    QUERIES,
+    COUNT,
+    LIMIT,
+    WITHOUT_EQUAL,
+    ROOM,
+    ROOM_SIZE,
+    PARTS,
+    PARTS_COUNT,
+    DOCUMENTS,
+    COMPLETED,
+    HITS,
+    REQUIRED,
+) = range(len(Job._fields))
+QUERY, COLUMNS = 5, 5  # numbers of a query's row, and of a hit's
 
 
 class Sought(NamedTuple):
@@ -143,7 +165,7 @@ class Sought(NamedTuple):
 BLOCK_BITS = 8
 DAMAGE = -1  # what was read names something that is not there
 NEWEST_COUNT = Sought._fields.index("newest_count")
-best_of_each = Native("index.kernels.search", "best_of_each", "search", "int64", "int64", "bytes")
+best_of_each = Native("index.kernels.search", "best_of_each", "search", "int64", "bytes")
 newest_with = Native("index.kernels.phrases", "newest_with", "concordance", "int64")
 _place_all = Native("index.kernels.tokens", "place_all", "table of words", *("int64",) * 5)
 

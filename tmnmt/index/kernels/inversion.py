@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.compiled.compiling import announced, compiled
-from tmnmt.index.kernels.packed import head_blocks, pack, pack_lists
+from tmnmt.index.kernels.packed import hash_of, head_blocks, pack, pack_lists
 from tmnmt.index.kernels.tokens import NewWords
 
 Int16 = NDArray[np.int16]
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 UInt64 = NDArray[np.uint64]
-_ONE, _FACTOR, _SHIFT = np.uint64(1), np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
+_ONE = np.uint64(1)
 
 
 @compiled
@@ -28,11 +28,7 @@ def hashes(tokens: Int32, starts: Int64) -> UInt64:
     starts: (sequences + 1,), where each begins, and the end of the last."""
     hashed = np.empty(starts.size - 1, np.uint64)
     for i in range(hashed.size):
-        mixed = _FACTOR
-        for token in tokens[starts[i] : starts[i + 1]]:
-            mixed = (mixed ^ np.uint64(token)) * _FACTOR
-            mixed ^= mixed >> _SHIFT
-        hashed[i] = mixed
+        hashed[i] = hash_of(tokens, starts[i], starts[i + 1])
     return hashed
 
 

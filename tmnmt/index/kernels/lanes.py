@@ -12,11 +12,12 @@ from typing import Any, cast
 
 import numpy as np
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.extending import intrinsic, overload, register_model
 from numpy.typing import NDArray
 
+UInt8 = NDArray[np.uint8]
 UInt64 = NDArray[np.uint64]
 Lanes = Any
 BLOCK = 512  # bits
@@ -30,6 +31,8 @@ class _LanesType(types.Type):
 
 _LANES = _LanesType()
 _VECTOR = ir.VectorType(ir.IntType(64), WORDS)
+BYTES = BLOCK // 8
+_BYTES = ir.VectorType(ir.IntType(8), BYTES)
 
 
 class _LanesModel(models.PrimitiveModel):
@@ -116,10 +119,59 @@ def _lowest(_: Any, word: Any) -> Any:
     return types.int64(types.uint64), code
 
 
+def _bytes_at(context: Any, builder: Any, kind: Any, array: Any, place: Any) -> Any:
+    data = context.make_array(kind)(context, builder, array).data
+    address = builder.bitcast(builder.gep(data, [place]), _BYTES.as_pointer())
+    return builder.load(address, align=8)
+
+
+def _bits_of(_: Any, numbers: Any, place: Any, bit: Any) -> Any:
+    """Of 64 bytes one bit each, the first one lowest."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte, number = ir.IntType(8), builder.trunc(arguments[2], ir.IntType(8))
+        mask, masks = builder.shl(ir.Constant(byte, 1), number), ir.Constant(_BYTES, ir.Undefined)
+        masks = builder.insert_element(masks, mask, ir.Constant(ir.IntType(32), 0))
+        order = ir.Constant(ir.VectorType(ir.IntType(32), BYTES), [0] * BYTES)
+        masks = builder.shuffle_vector(masks, ir.Constant(_BYTES, ir.Undefined), order)
+        content = _bytes_at(context, builder, signature.args[0], *arguments[:2])
+        zeros = ir.Constant(_BYTES, [0] * BYTES)
+        has = builder.icmp_unsigned("!=", builder.and_(content, masks), zeros)
+        return builder.bitcast(has, ir.IntType(64))
+
+    return types.uint64(numbers, types.intp, types.intp), code
+
+
+def _most_of(_: Any, numbers: Any, place: Any) -> Any:
+    """The greatest of 512 bytes."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array, place = arguments
+        maximum = None
+        for word in range(WORDS):
+            further = builder.add(place, ir.Constant(ir.IntType(64), BYTES * word))
+            content = _bytes_at(context, builder, signature.args[0], array, further)
+            if maximum is None:
+                maximum = content
+            else:
+                maximum = builder.select(
+                    builder.icmp_unsigned(">", content, maximum), content, maximum
+                )
+        kind = ir.FunctionType(ir.IntType(8), [_BYTES])
+        name = f"llvm.vector.reduce.umax.v{BYTES}i8"  # which llvmlite cannot name
+        insert = cast(Any, cgutils).get_or_insert_function
+        reduce = insert(builder.module, kind, name)
+        return builder.zext(builder.call(reduce, [maximum]), ir.IntType(64))
+
+    return types.int64(numbers, types.intp), code
+
+
 load = cast(Callable[[UInt64, int], Lanes], intrinsic(_load))
 store = cast(Callable[[UInt64, int, Lanes], None], intrinsic(_store))
 repeat = cast(Callable[[np.uint64], Lanes], intrinsic(_repeat))
 prefetch = cast(Callable[[UInt64, int], None], intrinsic(_prefetch))
+bits_of = cast(Callable[[UInt8, int, int], np.uint64], intrinsic(_bits_of))
+most_of = cast(Callable[[UInt8, int], int], intrinsic(_most_of))
 any_set = cast(Callable[[Lanes], bool], intrinsic(_nonzero))
 lowest_set = cast(Callable[[np.uint64], int], intrinsic(_lowest))
 

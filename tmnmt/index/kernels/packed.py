@@ -17,6 +17,30 @@ Int64 = NDArray[np.int64]
 UInt64 = NDArray[np.uint64]
 _ZERO, _ONE, _WORD_BITS, _TOP = np.uint64(0), np.uint64(1), np.uint64(6), np.uint64(63)
 _OF_WIDTH = (1 << WIDTH_BITS) - 1
+FACTOR, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
+
+
+@inner
+def mix(mixed: np.uint64, token: int) -> np.uint64:
+    """The hash of a sequence, after one token more. It begins with `FACTOR`.
+
+    mixed: the hash before.
+    token: the number of the token."""
+    mixed = (mixed ^ np.uint64(token)) * FACTOR
+    return mixed ^ (mixed >> _SHIFT)
+
+
+@inner
+def hash_of(tokens: Int32, start: int, end: int) -> np.uint64:
+    """The hash of a sequence. Equal hashes prove nothing.
+
+    tokens: the tokens of sequences.
+    start: where it begins.
+    end: where it ends."""
+    mixed = FACTOR
+    for i in range(start, end):
+        mixed = mix(mixed, tokens[i])
+    return mixed
 
 
 @inner

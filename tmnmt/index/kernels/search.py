@@ -13,16 +13,19 @@ value (`Lanes`).
     twos          0 1 0 1 0
     fours         1 0 0 0 0
 
-Rare features come as postings: what a group shares of them is counted bit by bit. Then it is known
-how many of the query's other features a group may miss, and misses are counted from there up to the
-end of the counter: where it overflows, the group is out, and a block without groups is left at
-once. A frequent feature is a column of one bit a group; two columns and the ones go through a
+Groups are gone through in tiles of 64 blocks, whose counters stay near the processor. Rare features
+come as postings: what a group shares of them is counted in a byte. With the most that any group of
+a block has of them, and how many of the query's frequent features any of its groups has, most
+blocks are left before anything else of them is read. In the others it is then known how many of the
+query's frequent features a group may miss, and misses are counted from there up to the end of the
+counter: where it overflows, the group is out, and a block without groups is left at once. A
+frequent feature is a column of one bit a group; two columns and the ones go through a
 carry-save adder (three bits in, sum and carry out: a handful of instructions for 512 groups), four
 columns make one carry into the fours, and so on up. The planes up to the sixteens stay in
 registers, higher ones stand in memory.
 
-Lengths near the query's come first, for there the best matches are; the k-th best score so far then
-stands for θ.
+What equals the query is found by its hash, before anything is counted. Lengths near the query's
+come next, for there the best matches are; the k-th best score so far then stands for θ.
 
 Nothing here uses numpy's functions or allocates. Each such convenience takes numba up to a second
 to compile; and where nothing is allocated no references are counted, which took longer than the
@@ -42,13 +45,17 @@ from tmnmt.compiled.addresses import array_of
 from tmnmt.compiled.compiling import hot, inner, part
 from tmnmt.index.fuzzy import SLACK
 from tmnmt.index.kernels.arrays import (
-    ALLOWED,
+    COLUMNS,
     COMPLETED,
     COUNT,
+    DOCUMENTS,
     HITS,
     LIMIT,
     LIST_BLOCK,
+    PARTS,
+    PARTS_COUNT,
     QUERIES,
+    QUERY,
     REQUIRED,
     ROOM,
     ROOM_SIZE,
@@ -63,23 +70,28 @@ from tmnmt.index.kernels.lanes import (
     WORDS,
     Lanes,
     any_set,
+    bits_of,
     load,
     lowest_set,
+    most_of,
     prefetch,
     repeat,
     store,
 )
-from tmnmt.index.kernels.packed import bits_at, block_from, is_inside
+from tmnmt.index.kernels.packed import FACTOR, bits_at, block_from, hash_of, is_inside, mix
 from tmnmt.index.kernels.tokens import encode
 
 Int16 = NDArray[np.int16]
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 UInt8 = NDArray[np.uint8]
+UInt32 = NDArray[np.uint32]
+Float64 = NDArray[np.float64]
 UInt64 = NDArray[np.uint64]
 # 0 as a number like others: for the literal 0 numba compiles what is called with it once more
 _NONE = cast(int, np.int64(0))
 _OF_WIDTH = (1 << WIDTH_BITS) - 1
+_BYTE_ONE = np.uint8(1)
 _HALF, _LOW_HALF = np.uint64(32), np.uint64(0xFFFFFFFF)
 _ZERO, _ONE, _TOP, _ALL = np.uint64(0), np.uint64(1), np.uint64(63), np.uint64(0xFFFFFFFFFFFFFFFF)
 # 64 groups a word, 512 a block
@@ -89,6 +101,11 @@ LOW = 5  # planes in registers: counts up to 31
 SPARE_PLANES = 64
 TABLE, JOB = 2 * (len(Arrays._fields) + len(Words._fields)), len(Job._fields)
 PREFETCH = 6 * WORDS  # a column is asked for so far ahead of the block that is counted
+TILE_BLOCKS = 64  # whose counters stay near the processor, and which a word has a bit for
+TILE = TILE_BLOCKS * BLOCK  # groups
+END = 1 << 31  # behind all groups
+NEARLY_EQUAL = 1.0 - 1e-5  # no score of texts of fewer tokens is between that and 1
+MOST_RARE = 255  # features that a byte counts
 RINGS = (0.8, 0.0)  # lengths that can reach such a score are searched before the others
 
 
@@ -105,8 +122,11 @@ class Room(NamedTuple):
     plus: UInt64  # (words of 64 positions,) a column of the edit distance's matrix
     minus: UInt64
     survivors: UInt64  # (8,)
-    counters: UInt64  # (blocks + 1, planes, 8 words), flat, and spare ones
-    touched: Int32  # (blocks,) how many postings lie there
+    counters: UInt64  # (planes, 8 words), flat, and spare ones
+    presence: UInt64  # (planes,) of how many columns any group of each block has
+    cursors: Int64  # (tokens, 4), flat: how far the postings of every feature are read
+    hits: UInt8  # (groups of a tile,) how many of the features with postings each has
+    words_of_hits: UInt64  # the same bytes
     groups: Int32  # (groups,) candidates
     lengths: Int32
     shared: Int32  # tokens shared with the query, with multiplicity
@@ -127,14 +147,16 @@ def planes_of(size: int) -> int:
 @part
 def carved(address: int, size: int, groups: int, longest: int) -> tuple[int, Room]:
     """The room at an address for a query of `size` tokens, and where it ends."""
-    offset, blocks, spots = address, groups // BLOCK + 1, (size + 63) // 64
+    offset, planes, spots = address, planes_of(size), (size + 63) // 64
     token_bytes, group_bytes = 8 * (size // 2 + 2), 8 * (groups // 2 + 1)
-    counters = ((blocks + 1) * planes_of(size) + SPARE_PLANES) * WORDS
+    counters = (planes + SPARE_PLANES) * WORDS
     bits_offset = offset + 4 * token_bytes
     bits = bits_offset + 8 * size * spots
     survivors = bits + 16 * spots
-    touched = survivors + 8 * (WORDS + counters)
-    first_group = touched + 8 * (blocks // 2 + 1)
+    presence = survivors + 8 * (WORDS + counters)
+    cursors = presence + 8 * (planes + SPARE_PLANES)
+    hits = cursors + 32 * size
+    first_group = hits + TILE
     starts = first_group + 5 * group_bytes
     return starts + 8 * ((longest + size) // 2 + 2), Room(
         array_of(offset, size, np.int32),
@@ -146,7 +168,10 @@ def carved(address: int, size: int, groups: int, longest: int) -> tuple[int, Roo
         array_of(bits + 8 * spots, spots, np.uint64),
         array_of(survivors, WORDS, np.uint64),
         array_of(survivors + 8 * WORDS, counters, np.uint64),
-        array_of(touched, blocks, np.int32),
+        array_of(presence, planes + SPARE_PLANES, np.uint64),
+        array_of(cursors, 4 * size, np.int64),
+        array_of(hits, TILE, np.uint8),
+        array_of(hits, TILE // 8, np.uint64),
         array_of(first_group, groups, np.int32),
         array_of(first_group + group_bytes, groups, np.int32),
         array_of(first_group + 2 * group_bytes, groups, np.int32),
@@ -165,6 +190,7 @@ class Query(NamedTuple):
     filled: int  # with that
     rare: Int32  # features that have postings, those with the fewest first
     rare_count: int  # of them
+    uncounted: int  # further ones, which every group is taken to have
     planes: int  # bits of a count
     distinct: Int32  # its known tokens, ascending
     distinct_count: int  # of them
@@ -241,8 +267,9 @@ def query_of(arrays: Arrays, sequence: Int32, size: int, room: Room) -> Query:
         column_count,
         filled,
         rare,
-        rare_count,
-        planes_of(filled + rare_count - 3),
+        min(rare_count, MOST_RARE),
+        max(rare_count - MOST_RARE, 0),
+        planes_of(filled + min(rare_count, MOST_RARE) - 3),
         distinct,
         distinct_count,
         room.bits,
@@ -256,6 +283,12 @@ def query_of(arrays: Arrays, sequence: Int32, size: int, room: Room) -> Query:
 def width_of(arrays: Arrays) -> int:
     """Words of a column."""
     return (arrays.member_offsets.size - 1 + BLOCK - 1) // BLOCK * WORDS
+
+
+@inner
+def tiles_of(arrays: Arrays) -> int:
+    """How many tiles there are."""
+    return (arrays.member_offsets.size - 1 + TILE - 1) // TILE
 
 
 @inner
@@ -281,73 +314,110 @@ def first_of(ascending: Int32, begin: int, end: int, number: int) -> int:
 
 
 @inner
-def clear(counters: UInt64, offset: int, size: int) -> None:
-    """Sets the planes of a block to 0."""
-    for place in range(offset, offset + size, WORDS):
-        store(counters, place, repeat(_ZERO))
+def clear(words: UInt64) -> None:
+    """Sets all to 0."""
+    for place in range(0, words.size, WORDS):
+        store(words, place, repeat(_ZERO))
 
 
-@hot
-def count_hit(counters: UInt64, offset: int, group: int) -> None:
-    """Counts a hit of a group in the planes of its block, which begin at `offset`."""
-    number = np.uint64(group)
-    place = np.uint64(offset) + ((number >> _WORD_BITS) & (_WORD - _ONE))
-    carry = _ONE << (number & _TOP)
-    while carry:
-        bits = counters[place]
-        counters[place] = bits ^ carry
-        carry &= bits
-        place += _WORD
+@inner
+def list_block(arrays: Arrays, feature: int, number: int) -> tuple[int, int, int, int]:
+    """Of a block of a list: its first group, how many groups it has, the bit where the differences
+    of the others begin, and the width of these. Where it is damaged, the list ends."""
+    offset = LIST_BLOCK * (number - arrays.posting_block[feature])
+    size = arrays.posting_start[feature + 1] - arrays.posting_start[feature]
+    count, header = min(LIST_BLOCK, size - offset), arrays.posting_header[number]
+    is_right = is_inside(arrays.postings, header, count)
+    group = int(arrays.posting_first[number]) if is_right else END
+    return group, count, header >> WIDTH_BITS, header & _OF_WIDTH
+
+
+@part
+def open_lists(arrays: Arrays, query: Query, first: int, cursors: Int64) -> None:
+    """Puts the cursor of every feature with postings where its first group from `first` on may
+    stand: (features, 4), that group, the block of the list, its place in that, and the bit where
+    the difference to the next one stands."""
+    for i in range(query.rare_count):
+        feature = query.rare[i]
+        begin, end = arrays.posting_block[feature], arrays.posting_block[feature + 1]
+        number = block_from(arrays.posting_first, begin, end, first)
+        group, offset = END, 0
+        if number < end:
+            group, _, offset, _ = list_block(arrays, feature, number)
+        cursors[4 * i] = group
+        cursors[4 * i + 1] = number
+        cursors[4 * i + 2] = 0
+        cursors[4 * i + 3] = offset
 
 
 @part
 def add_postings(
-    arrays: Arrays,
-    query: Query,
-    first: int,
-    end: int,
-    blocks: int,
-    required: int,
-    counters: UInt64,
-    touched: Int32,
+    arrays: Arrays, query: Query, first: int, begin: int, end: int, room: Room
 ) -> None:
-    """Counts the features with postings, in the `counters` of the blocks of the window [first,
-    end), each of `planes` of 8 words; and how many postings lie in each block. Where none does, the
-    counters are not written.
-
-    What shares `required` features misses so few that it has one of the first few more than these.
-    So a later feature is counted only in blocks that have one of the first."""
-    first_ones = query.column_count + query.rare_count - required + 1
-    first_block, size = first // BLOCK, query.planes * WORDS
+    """Counts the features with postings for every group of the tile [begin, end), from `first` on.
+    The cursors go to the end of the tile."""
+    hits, cursors = room.hits, room.cursors
+    start = max(first, begin)
     for i in range(query.rare_count):
-        feature = query.rare[i]
-        list_begin, list_end = arrays.posting_block[feature], arrays.posting_block[feature + 1]
-        remaining = arrays.posting_start[feature + 1] - arrays.posting_start[feature]
-        begin = block_from(arrays.posting_first, list_begin, list_end, first)
-        for number in range(begin, list_end):
-            group = int(arrays.posting_first[number])
-            if group >= end:
-                break
-            count = min(LIST_BLOCK, remaining - LIST_BLOCK * (number - list_begin))
-            header = arrays.posting_header[number]
-            if not is_inside(arrays.postings, header, count):
-                break  # damaged
-            offset, width = header >> WIDTH_BITS, header & _OF_WIDTH
-            for j in range(count):
-                if j > 0:
-                    group += bits_at(arrays.postings, offset, width)
-                    offset += width
-                if group >= end:
-                    break
-                if group < first:
-                    continue
-                block = np.uint64(group // BLOCK - first_block)  # as such it needs no sign
-                if touched[block] == 0:
-                    if i >= first_ones:
-                        continue
-                    clear(counters, int(block) * size, size)
-                touched[block] += 1
-                count_hit(counters, int(block) * size, group)
+        group = cursors[4 * i]
+        if group >= end:
+            continue
+        feature, number, place = query.rare[i], cursors[4 * i + 1], cursors[4 * i + 2]
+        last = arrays.posting_block[feature + 1] - 1
+        _, count, _, width = list_block(arrays, feature, number)
+        offset = cursors[4 * i + 3]
+        while group < end:
+            if group >= start:
+                hits[np.uint64(group - begin)] += _BYTE_ONE  # as such it needs no sign
+            place += 1
+            if place < count:
+                group += bits_at(arrays.postings, offset, width)
+                offset += width
+            elif number < last:
+                number, place = number + 1, 0
+                group, count, offset, width = list_block(arrays, feature, number)
+            else:
+                group = END
+        cursors[4 * i] = group
+        cursors[4 * i + 1] = number
+        cursors[4 * i + 2] = place
+        cursors[4 * i + 3] = offset
+
+
+@hot
+def spread(room: Room, planes: int, block: int, maximum: int) -> None:
+    """Writes the hits of a block, `maximum` for a group at most, to the planes."""
+    for plane in range(planes):
+        for word in range(WORDS):
+            bits = _ZERO
+            if maximum >> plane:
+                bits = bits_of(room.hits, block * BLOCK + word * 64, plane)
+            room.counters[plane * WORDS + word] = bits
+
+
+@part
+def add_presence(arrays: Arrays, query: Query, tile: int, presence: UInt64) -> None:
+    """Counts for all blocks of a tile how many of the query's columns any of their groups has: a
+    word a plane."""
+    tiles = tiles_of(arrays)
+    for plane in range(query.planes):
+        presence[plane] = _ZERO
+    for i in range(query.column_count):
+        carry, plane = arrays.column_blocks[query.columns[i] * tiles + tile], 0
+        while carry:
+            bits = presence[plane]
+            presence[plane] = bits ^ carry
+            carry &= bits
+            plane += 1
+
+
+@inner
+def count_at(presence: UInt64, planes: int, block: int) -> int:
+    """How many of the query's columns any group of a block has."""
+    count = 0
+    for plane in range(planes):
+        count += int(presence[plane] >> np.uint64(block) & _ONE) << plane
+    return count
 
 
 @hot
@@ -359,7 +429,6 @@ def collect(
     end: int,
     begin: int,
     length: int,
-    offset: int,
     required: int,
     room: Room,
     count: int,
@@ -377,9 +446,9 @@ def collect(
                 continue
             while arrays.length_start[length + 1] <= group:
                 length += 1
-            shared = required
+            shared = required + query.uncounted
             for plane in range(query.planes):
-                missed = ~room.counters[offset + plane * WORDS + word] >> np.uint64(bit) & _ONE
+                missed = ~room.counters[plane * WORDS + word] >> np.uint64(bit) & _ONE
                 shared += int(missed) << plane
             if shared >= math.ceil(min_score * max(query.size, length)):
                 room.groups[count] = group
@@ -398,31 +467,46 @@ def candidates(
     first, end, count = arrays.length_start[shortest], arrays.length_start[longest + 1], _NONE
     if first >= end:
         return count
-    start, width, length = first // BLOCK, width_of(arrays), shortest
-    blocks, size = (end - 1) // BLOCK + 1 - start, query.planes * WORDS
-    for block in range(blocks):
-        room.touched[block] = 0
-    least = max(0, math.ceil(min_score * max(query.size, shortest)))
-    add_postings(arrays, query, first, end, blocks, least, room.counters, room.touched)
-    for block in range(blocks):
-        begin = (start + block) * BLOCK
-        while arrays.length_start[length + 1] <= begin:
-            length += 1
-        required = max(0, math.ceil(min_score * max(query.size, length)))
-        if required > query.column_count + query.rare_count:
-            break  # the longer, the more is needed
-        hits, spare = int(room.touched[block]), query.filled - required
-        if required > query.column_count + hits:
-            continue
-        offset = (block if hits else blocks) * size
-        if hits == 0:  # counted in the room behind all blocks
-            clear(room.counters, offset, size)
-        if add_columns(
-            arrays.columns, width, query, begin // 64, room.counters, offset, spare, room.survivors
-        ):
-            count = collect(
-                arrays, query, min_score, first, end, begin, length, offset, required, room, count
-            )
+    width, length = width_of(arrays), shortest
+    open_lists(arrays, query, first, room.cursors)
+    for tile in range(first // TILE, (end - 1) // TILE + 1):
+        start, stop = tile * TILE, min(tile * TILE + TILE, end)
+        clear(room.words_of_hits)
+        add_postings(arrays, query, first, start, stop, room)
+        add_presence(arrays, query, tile, room.presence)
+        for block in range(max(first - start, 0) // BLOCK, (stop - 1 - start) // BLOCK + 1):
+            begin = start + block * BLOCK
+            while arrays.length_start[length + 1] <= begin:
+                length += 1
+            required = math.ceil(min_score * max(query.size, length)) - query.uncounted
+            required = max(0, required)
+            if required > query.column_count + query.rare_count:
+                return count  # the longer, the more is needed
+            maximum = most_of(room.hits, block * BLOCK)
+            if required > maximum + count_at(room.presence, query.planes, block):
+                continue
+            spread(room, query.planes, block, maximum)
+            if add_columns(
+                arrays.columns,
+                width,
+                query,
+                begin // 64,
+                room.counters,
+                query.filled - required,
+                room.survivors,
+            ):
+                count = collect(
+                    arrays,
+                    query,
+                    min_score,
+                    first,
+                    end,
+                    begin,
+                    length,
+                    required,
+                    room,
+                    count,
+                )
     return count
 
 
@@ -465,12 +549,12 @@ def add_three(x: Lanes, y: Lanes, z: Lanes) -> tuple[Lanes, Lanes]:
 
 
 @inner
-def begin(counters: UInt64, offset: int, planes: int, spare: int) -> Lanes:
+def begin(counters: UInt64, planes: int, spare: int) -> Lanes:
     """Turns the hits of a block into the complement of what its groups may miss, which is hits +
     `spare`, so that one miss too many overflows. Returns the groups that are not out already: those
     that may miss none or more."""
     carry = repeat(_ZERO)
-    for place in range(offset, offset + planes * WORDS, WORDS):
+    for place in range(0, planes * WORDS, WORDS):
         hits, bit = load(counters, place), repeat(_ALL if spare & 1 else _ZERO)
         difference = hits ^ bit
         store(counters, place, difference ^ carry ^ repeat(_ALL))
@@ -486,20 +570,19 @@ def add_columns(
     query: Query,
     word: int,
     counters: UInt64,
-    offset: int,
     spare: int,
     survivors: UInt64,
 ) -> bool:
     """Counts what the groups of the block that begins at `word` miss of the `chosen` columns (by
-    fours) in the block's `planes`, which begin at `offset` in `counters`. Writes the groups that
-    are not out to `survivors`; False as soon as there is none."""
+    fours) in the block's planes, `counters`. Writes the groups that are not out to `survivors`;
+    False as soon as there is none."""
     planes, selected, full_mask = query.planes, query.columns, repeat(_ALL)
-    alive = begin(counters, offset, planes, spare)
+    alive = begin(counters, planes, spare)
     if not any_set(alive):
         return False
-    units, twos = load(counters, offset), load(counters, offset + WORDS)
-    fours, eights = load(counters, offset + 2 * WORDS), load(counters, offset + 3 * WORDS)
-    sixteens = load(counters, offset + 4 * WORDS)
+    units, twos = load(counters, 0), load(counters, WORDS)
+    fours, eights = load(counters, 2 * WORDS), load(counters, 3 * WORDS)
+    sixteens = load(counters, 4 * WORDS)
     for i in range(0, query.filled, 4):
         a, b, c, d = (
             selected[i] * width,
@@ -519,18 +602,18 @@ def add_columns(
         fours, carry = fours ^ carry, fours & carry
         eights, carry = eights ^ carry, eights & carry
         sixteens, carry = sixteens ^ carry, sixteens & carry
-        for place in range(offset + LOW * WORDS, offset + planes * WORDS, WORDS):
+        for place in range(LOW * WORDS, planes * WORDS, WORDS):
             bits = load(counters, place)
             store(counters, place, bits ^ carry)
             carry = bits & carry
         alive = alive & (carry ^ full_mask)
         if not any_set(alive):
             return False
-    store(counters, offset, units)
-    store(counters, offset + WORDS, twos)
-    store(counters, offset + 2 * WORDS, fours)
-    store(counters, offset + 3 * WORDS, eights)
-    store(counters, offset + 4 * WORDS, sixteens)
+    store(counters, 0, units)
+    store(counters, WORDS, twos)
+    store(counters, 2 * WORDS, fours)
+    store(counters, 3 * WORDS, eights)
+    store(counters, 4 * WORDS, sixteens)
     store(survivors, 0, alive)
     return True
 
@@ -540,7 +623,7 @@ class Best(NamedTuple):
 
     ranks: Int32
     edits: Int32
-    scores: NDArray[np.float64]
+    scores: Float64
 
 
 @inner
@@ -593,24 +676,65 @@ def fewest_first(size: int, count: int, room: Room) -> None:
         starts[missing[i]] += 1
 
 
+class Limits(NamedTuple):
+    """What a search is to find in a part."""
+
+    min_score: float
+    without_equal: bool
+    without_document: int
+    keeps: UInt8  # (segments,) by rank, 0 for those that are left out; empty: all are kept
+    dead: UInt32  # ids that are left out, ascending
+
+
+@part
+def is_found(arrays: Arrays, limits: Limits, rank: int) -> bool:
+    """Whether the segment of a rank may be found."""
+    if arrays.document_of[rank] == limits.without_document:
+        return False
+    if limits.keeps.size > 0 and limits.keeps[rank] == 0:
+        return False
+    number = arrays.ids[rank]
+    low, high = 0, limits.dead.size
+    while low < high:
+        middle = (low + high) // 2
+        if limits.dead[middle] < number:
+            low = middle + 1
+        else:
+            high = middle
+    return low == limits.dead.size or bool(limits.dead[low] != number)
+
+
+@part
+def insert_members(
+    arrays: Arrays, limits: Limits, group: int, score: float, distance: int, best: Best, ranked: int
+) -> int:
+    """Enters the segments of a group that may be found into the best; how many there are then."""
+    for member in range(arrays.member_offsets[group], arrays.member_offsets[group + 1]):
+        rank = int(arrays.members[member])
+        if too_late(best, ranked, score, rank):
+            break
+        if not 0 <= rank < arrays.document_of.size:  # damaged: in front, where the caller sees it
+            return insert(best, ranked, 2.0, -1, 0)
+        if is_found(arrays, limits, rank):
+            ranked = insert(best, ranked, score, rank, distance)
+    return ranked
+
+
 @part
 def verify(
     arrays: Arrays,
     query: Query,
     room: Room,
     count: int,
-    min_score: float,
-    without_equal: bool,
-    without_document: int,
-    allowed: int,
+    limits: Limits,
+    equal_group: int,
     best: Best,
     ranked: int,
-) -> int:
-    """Enters the candidates of score >= `min_score` into the best, by their edit distance, in the
-    order of what they miss; how many there are then. A candidate whose upper bound comes too late
-    is left out, and so are segments that are not `allowed` (an address, as `Job` has it)."""
-    keeps = array_of(allowed, arrays.document_of.size, np.uint8)
-    token_bits = token_width(arrays)
+) -> tuple[int, int]:
+    """Enters the candidates within the limits into the best, by their edit distance, in the order
+    of what they miss; how many there are then, and how many distances were computed. A candidate
+    whose upper bound comes too late is left out, and so is the group that equals the query."""
+    token_bits, distances = token_width(arrays), _NONE
     for i in range(count):
         candidate = room.order[i]
         group, length = int(room.groups[candidate]), int(room.lengths[candidate])
@@ -622,43 +746,79 @@ def verify(
         if (
             first >= end
         ):  # damaged, as a rank that no segment has: in front, where the caller sees it
-            return insert(best, ranked, 2.0, -1, 0)
-        if too_late(best, ranked, bound, int(arrays.members[first])):
+            return insert(best, ranked, 2.0, -1, 0), distances
+        if group == equal_group or too_late(best, ranked, bound, int(arrays.members[first])):
             continue
         start = arrays.token_start[length] + (group - arrays.length_start[length]) * length
         distance = edit_distance(query, arrays.tokens, token_bits, start, start + length)
+        distances += 1
         score = 1.0 - distance / longer
-        if score < min_score or (without_equal and distance == 0):
-            continue
-        for member in range(first, end):
-            rank = int(arrays.members[member])
-            if too_late(best, ranked, score, rank):
-                break
-            if not 0 <= rank < arrays.document_of.size:
-                return insert(best, ranked, 2.0, -1, 0)
-            if arrays.document_of[rank] != without_document and (allowed == 0 or keeps[rank] != 0):
-                ranked = insert(best, ranked, score, rank, distance)
-    return ranked
+        if score >= limits.min_score and (distance > 0 or not limits.without_equal):
+            ranked = insert_members(arrays, limits, group, score, distance, best, ranked)
+    return ranked, distances
+
+
+@part
+def same_group(arrays: Arrays, sequence: Int32, size: int) -> int:
+    """The group that equals a sequence, by its hash, in the order of which groups of one length
+    stand; -1 where there is none."""
+    hashed, width = hash_of(sequence, 0, size), token_width(arrays)
+    low, end = arrays.length_start[size], arrays.length_start[size + 1]
+    high, start = end, arrays.token_start[size] - low * size
+    while low < high:
+        middle = (low + high) // 2
+        if packed_hash(arrays.tokens, start + middle * size, size, width) < hashed:
+            low = middle + 1
+        else:
+            high = middle
+    while low < end:
+        shared, place = 0, (start + low * size) * width
+        while shared < size and bits_at(arrays.tokens, place, width) == sequence[shared]:
+            shared += 1
+            place += width
+        if shared == size:
+            return int(low)
+        if packed_hash(arrays.tokens, start + low * size, size, width) != hashed:
+            return -1
+        low += 1
+    return -1
+
+
+@inner
+def packed_hash(tokens: UInt64, start: int, size: int, width: int) -> np.uint64:
+    """The hash of the tokens from `start` on, each of `width` bits."""
+    mixed = FACTOR
+    for i in range(start, start + size):
+        mixed = mix(mixed, bits_at(tokens, i * width, width))
+    return mixed
 
 
 @inner
 def search_one(
     arrays: Arrays,
     query: Query,
+    sequence: Int32,
     room: Room,
-    min_score: float,
-    without_equal: bool,
-    without_document: int,
-    allowed: int,
+    limits: Limits,
     best: Best,
+    work: Int64,
 ) -> int:
-    """Fills `best` with the best segments for a query; how many there are. Lengths near the query's
-    come first; a k-th best score above `min_score` takes its place for the others."""
-    size, top, ranked, enough = query.size, arrays.length_start.size - 2, _NONE, min_score
+    """Fills `best` with the best segments for a query; how many there are. `work` counts candidates
+    and edit distances. What equals the query
+    comes first, for that is found by its hash; then lengths near the query's. A k-th best score
+    above the least one takes its place for the others."""
+    size, top, enough = query.size, arrays.length_start.size - 2, limits.min_score
+    ranked, equal_group = _NONE, -1
+    if size <= top and not limits.without_equal:
+        equal_group = same_group(arrays, sequence, size)
+        if equal_group >= 0:
+            ranked = insert_members(arrays, limits, equal_group, 1.0, 0, best, ranked)
     first, last = 0, -1  # the lengths searched so far
     for ring in RINGS:
         if ranked == best.scores.size:
-            enough = max(min_score, best.scores[ranked - 1] - SLACK)
+            enough = max(limits.min_score, best.scores[ranked - 1] - SLACK)
+        if enough > NEARLY_EQUAL and not limits.without_equal:
+            break
         bound = max(ring - SLACK, enough) if ring else enough
         shortest, longest = max(1, math.ceil(bound * size)), top
         if bound > 0:
@@ -670,20 +830,32 @@ def search_one(
             if begin <= end:
                 count = candidates(arrays, query, enough, begin, end, room)
                 fewest_first(size, count, room)
-                ranked = verify(
-                    arrays,
-                    query,
-                    room,
-                    count,
-                    min_score,
-                    without_equal,
-                    without_document,
-                    allowed,
-                    best,
-                    ranked,
+                ranked, distances = verify(
+                    arrays, query, room, count, limits, equal_group, best, ranked
                 )
+                work[0] += count
+                work[1] += distances
         first, last = min(first, shortest), max(last, longest)
     return ranked
+
+
+@part
+def merge(scores: Float64, count: int, further: Float64, further_count: int) -> int:
+    """Enters further scores into the best `count` ones, both descending; how many there are
+    then."""
+    for i in range(further_count):
+        place = count
+        if count == scores.size:
+            if further[i] <= scores[count - 1]:
+                break
+            place -= 1
+        else:
+            count += 1
+        while place > 0 and scores[place - 1] < further[i]:
+            scores[place] = scores[place - 1]
+            place -= 1
+        scores[place] = further[i]
+    return count
 
 
 @inner
@@ -696,14 +868,16 @@ def arrays_at(table: Int64) -> Arrays:
         array_of(table[6], table[7], np.int32),
         array_of(table[8], table[9], np.int16),
         array_of(table[10], table[11], np.uint64),
-        array_of(table[12], table[13], np.int64),
+        array_of(table[12], table[13], np.uint64),
         array_of(table[14], table[15], np.int64),
-        array_of(table[16], table[17], np.int32),
-        array_of(table[18], table[19], np.int64),
-        array_of(table[20], table[21], np.uint64),
-        array_of(table[22], table[23], np.int32),
+        array_of(table[16], table[17], np.int64),
+        array_of(table[18], table[19], np.int32),
+        array_of(table[20], table[21], np.int64),
+        array_of(table[22], table[23], np.uint64),
         array_of(table[24], table[25], np.int32),
         array_of(table[26], table[27], np.int32),
+        array_of(table[28], table[29], np.int32),
+        array_of(table[30], table[31], np.uint32),
     )
 
 
@@ -711,64 +885,79 @@ def arrays_at(table: Int64) -> Arrays:
 def words_at(table: Int64) -> Words:
     """The vocabulary whose `addresses` it ends with."""
     return Words(
-        array_of(table[28], table[29], np.uint8),
-        array_of(table[30], table[31], np.int64),
-        array_of(table[32], table[33], np.int32),
+        array_of(table[32], table[33], np.uint8),
+        array_of(table[34], table[35], np.int64),
+        array_of(table[36], table[37], np.int32),
     )
 
 
-def best_of_each(table_address: int, job_address: int, text_address: int) -> int:
-    """The at most k best segments for every query, best first. table: `addresses` of `Arrays` and
-    `Words`, job: a `Job`. Where there is not enough room it stops and says how many words it needs;
-    called again with them and what it found, it goes on."""
-    table, job = array_of(table_address, TABLE, np.int64), array_of(job_address, JOB, np.int64)
-    arrays, words, count, k = arrays_at(table), words_at(table), job[COUNT], job[LIMIT]
-    queries, size_of_text = array_of(job[QUERIES], 4 * count, np.int64), 0
-    least_scores = array_of(job[QUERIES], 4 * count, np.float64)
+def best_of_each(job_address: int, text_address: int) -> int:
+    """The at most k best segments of every part for every query, best first; fewer of a part where
+    those before it have k better ones. job: a `Job`. Where there is not enough room it stops and
+    says how many words it needs; called again with them and what it found, it goes on."""
+    job = array_of(job_address, JOB, np.int64)
+    count, k, parts = job[COUNT], job[LIMIT], job[PARTS_COUNT]
+    queries, size_of_text = array_of(job[QUERIES], QUERY * count, np.int64), 0
+    least_scores = array_of(job[QUERIES], QUERY * count, np.float64)
+    documents = array_of(job[DOCUMENTS], parts * count, np.int64)
+    searched = array_of(job[PARTS], 4 * parts, np.int64)
     for i in range(count):
-        size_of_text = queries[4 * i]
+        size_of_text = queries[QUERY * i]
     text = array_of(text_address, size_of_text, np.uint8)
-    begin, room_end = job[ROOM] + 32 * k * count, job[ROOM] + 8 * job[ROOM_SIZE]
-    numbers_at = begin + 16 * k
+    begin, room_end = job[ROOM] + 8 * COLUMNS * k * parts * count, job[ROOM] + 8 * job[ROOM_SIZE]
+    numbers_at = begin + 24 * k
     ours = numbers_at + 8 * (size_of_text // 2 + 1)
     if ours > room_end:
         job[REQUIRED] = (ours - job[ROOM]) // 8
         return 0
-    rows = array_of(job[ROOM], 4 * k * count, np.float64)
+    rows = array_of(job[ROOM], COLUMNS * k * parts * count, np.float64)
     best = Best(
         array_of(begin, k, np.int32),
         array_of(begin + 4 * k, k, np.int32),
         array_of(begin + 8 * k, k, np.float64),
     )
+    top_scores = array_of(begin + 16 * k, k, np.float64)  # of all parts so far
     numbers = array_of(numbers_at, size_of_text, np.int32)
-    top, groups = arrays.length_start.size - 2, arrays.member_offsets.size - 1
     while job[COMPLETED] < count:
         i = job[COMPLETED]
-        start, min_score = queries[4 * i - 4] if i else 0, least_scores[4 * i + 3]
-        size = encode(words, text, start, queries[4 * i], queries[4 * i + 1] != 0, numbers)
-        if size > 0 and math.ceil(min_score * size) <= top:  # a longer text would need its square
+        row, hits, scored = QUERY * i, job[HITS], _NONE
+        start = queries[row - QUERY] if i else 0
+        work = array_of(job[QUERIES] + 8 * (row + 3), 2, np.int64)
+        work[0] = work[1] = 0
+        for number in range(parts):
+            table = array_of(searched[4 * number], TABLE, np.int64)
+            arrays, words = arrays_at(table), words_at(table)
+            top, groups = arrays.length_start.size - 2, arrays.member_offsets.size - 1
+            min_score = least_scores[row + 2]
+            if scored == k:
+                min_score = max(min_score, top_scores[k - 1] - SLACK)
+            size = encode(words, text, start, queries[row], queries[row + 1] != 0, numbers)
+            if size == 0 or math.ceil(min_score * size) > top:
+                continue  # a longer text would need the square of its size
             end, room = carved(ours, size, groups, top)
             if end > room_end:
                 job[REQUIRED] = (end - job[ROOM]) // 8
                 return 0
-            query = query_of(arrays, numbers, size, room)
-            ranked = search_one(
-                arrays,
-                query,
-                room,
+            keeps, dead = searched[4 * number + 1], searched[4 * number + 2]
+            limits = Limits(
                 min_score,
                 job[WITHOUT_EQUAL] != 0,
-                queries[4 * i + 2],
-                job[ALLOWED],
-                best,
+                documents[number * count + i],
+                array_of(keeps, arrays.document_of.size if keeps else 0, np.uint8),
+                array_of(dead, searched[4 * number + 3], np.uint32),
             )
+            query = query_of(arrays, numbers, size, room)
+            ranked = search_one(arrays, query, numbers, room, limits, best, work)
             for j in range(ranked):
-                row = 4 * job[HITS]
-                rows[row] = i
-                rows[row + 1] = best.ranks[j]
-                rows[row + 2] = best.edits[j]
-                rows[row + 3] = best.scores[j]
-                job[HITS] += 1
+                hit = COLUMNS * hits
+                rows[hit] = i
+                rows[hit + 1] = number
+                rows[hit + 2] = best.ranks[j]
+                rows[hit + 3] = best.edits[j]
+                rows[hit + 4] = best.scores[j]
+                hits += 1
+            scored = merge(top_scores, scored, best.scores, ranked)
+        job[HITS] = hits
         job[COMPLETED] += 1
     job[REQUIRED] = 0
     return 0
