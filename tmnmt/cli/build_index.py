@@ -36,6 +36,14 @@ def build_index(
             help="Columns of a TSV, counted from 1: src=5,tgt=6,doc=1; else by its header."
         ),
     ] = None,
+    floor: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PROPERTY=NUMBER",
+            help="Leave out pairs of which this property says less, such as score-bicleaner=0.7; "
+            "pairs without it are taken.",
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an index that is there.")] = False,
     shards: Annotated[
         int | None, typer.Option(min=1, help="On a server: parts of the index; 1.")
@@ -58,12 +66,13 @@ def build_index(
     from tmnmt.formats import parse_columns
     from tmnmt.formats.languages import check_pair
     from tmnmt.index.back_ends import check_build_options, prepare_search
-    from tmnmt.index.from_files import build_from_files
+    from tmnmt.index.from_files import QualityFloor, build_from_files
     from tmnmt.progress import Progress
 
     start = time.monotonic()
     check_pair(src_lang, tgt_lang)
     column_map = parse_columns(columns) if columns is not None else None
+    quality_floor = QualityFloor(floor) if floor is not None else None
     options = {"shards": shards, "replicas": replicas}
     chosen_options = {name: value for name, value in options.items() if value is not None}
     check_build_options(index, chosen_options)
@@ -84,12 +93,15 @@ def build_index(
             src_lang,
             tgt_lang,
             columns=column_map,
+            floor=quality_floor,
             force=force,
             options=chosen_options,
             progress=progress.advance,
             sending=sending,
         )
     print(report, file=sys.stderr)
+    if quality_floor is not None:
+        print(quality_floor, file=sys.stderr)
     print(
         f"{index}: {quantity(counts.segments, 'segment')} "
         f"({quantity(counts.sources, 'distinct source')}, "

@@ -55,6 +55,7 @@ NAMES = {
     "changed": ("changed",),
     "user": ("user",),
     "properties": ("properties",),
+    "score": ("score",),
 }
 # what a header may call the name of a segment in its file, which becomes the property x-context
 UNIT_NAMES = ("context", "msgctxt", "key", "id", "segment_id")
@@ -78,7 +79,8 @@ class Columns:
     created: the column of the time when it was made.
     changed: the column of the time when it was changed last.
     user: the column of the user.
-    properties: the column of the properties."""
+    properties: the column of the properties.
+    score: the column of a score of the pair, which becomes the property `score`."""
 
     src: int | str
     tgt: int | str
@@ -89,6 +91,7 @@ class Columns:
     changed: int | str | None = None
     user: int | str | None = None
     properties: int | str | None = None
+    score: int | str | None = None
 
     @property
     def by_name(self) -> bool:
@@ -366,6 +369,8 @@ class Rows:
         tgt_codes, properties = _codes(properties, TGT_CODES_PROPERTY, tgt)
         if name := clean_name(values.get(_UNIT_NAME, "")):
             properties += (("x-context", name),)
+        if score := clean_name(values.get("score", "")):
+            properties += (("score", score),)
         dates = {}
         for field in self._dates:
             date = iso_utc(values[field]) if values[field] else ""

@@ -2,16 +2,81 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tmnmt.errors import FormatError
+from tmnmt.errors import FormatError, UsageError
 from tmnmt.files.as_memory import read_memories
 from tmnmt.formats import Columns, Reader, Report
+from tmnmt.formats.clean import excerpt
 from tmnmt.index.back_ends import BuildJob, BuiltCounts, back_end_of, check_build_options
 from tmnmt.progress import ReadProgress
 from tmnmt.quantities import quantity
 from tmnmt.segments import Segment
+
+
+class QualityFloor:
+    """Leaves out pairs of which a property says that they are bad, as the scores do that filters of
+    web crawls write.
+
+    property: the name of the property, a number.
+    least: the smallest number that is taken.
+    below: how many pairs were left out.
+    without: how many pairs were taken that have no such property, or no number in it."""
+
+    def __init__(self, text: str) -> None:
+        """text: PROPERTY=NUMBER.
+
+        Raises UsageError for anything else."""
+        self.property, _, number = text.rpartition("=")
+        try:
+            self.least = float(number)
+        except ValueError:
+            self.least = math.nan
+        if not self.property or not math.isfinite(self.least):
+            raise UsageError(
+                f"{excerpt(text)!r} is no floor; write PROPERTY=NUMBER, such as score-bicleaner=0.7"
+            )
+        self.below = self.without = 0
+
+    def above(self, segments: Iterable[Segment]) -> Iterator[Segment]:
+        """The segments without those below the floor.
+
+        segments: the segments.
+
+        Raises FormatError where none is left."""
+        count = 0
+        for segment in segments:
+            score = self._score(segment)
+            if score is not None and score < self.least:
+                self.below += 1
+                continue
+            self.without += score is None
+            count += 1
+            yield segment
+        if not count:
+            raise FormatError(
+                f"nothing to index: {quantity(self.below, 'pair')}, all with a {self.property} "
+                f"below {self.least:g}"
+            )
+
+    def _score(self, segment: Segment) -> float | None:
+        for name, value in segment.properties:
+            if name == self.property:
+                try:
+                    score = float(value)
+                except ValueError:
+                    continue
+                return None if math.isnan(score) else score
+        return None
+
+    def __str__(self) -> str:
+        """What was left out, and what was taken unseen."""
+        return (
+            f"{quantity(self.below, 'pair')} with a {self.property} below {self.least:g} left out; "
+            f"{self.without:,} without one taken"
+        )
 
 
 def build_at(
@@ -45,6 +110,7 @@ def build_from_files(
     tgt_lang: str,
     *,
     columns: Columns | None = None,
+    floor: QualityFloor | None = None,
     force: bool = False,
     options: Mapping[str, int] | None = None,
     progress: ReadProgress | None = None,
@@ -59,6 +125,7 @@ def build_from_files(
     src_lang: the code of their source language.
     tgt_lang: the code of their target language.
     columns: which columns of tables are read; None finds them by their names.
+    floor: leaves out pairs of a lower score; None takes all.
     force: whether an index that is there is replaced.
     options: options of the back end, by their names.
     progress: is told of units that are read.
@@ -73,6 +140,8 @@ def build_from_files(
     listener = sending if back_end.sends else None
     languages, options = (src_lang, tgt_lang), options or {}
     segments = _at_least_one(reader)
+    if floor is not None:
+        segments = floor.above(segments)
     job = BuildJob(str(place), segments, *languages, force, listener, seconds_to_wait, options)
     return back_end.build(job), reader.report
 

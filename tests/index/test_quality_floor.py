@@ -1,0 +1,55 @@
+"""`build-index --floor`: pairs that a property calls bad are left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tmnmt.errors import FormatError, UsageError
+from tmnmt.index import MemoryIndex
+from tmnmt.index.from_files import QualityFloor, build_from_files
+
+TMX = """<tmx version="1.4"><header srclang="en"/><body>{}</body></tmx>"""
+UNIT = """<tu>{}<tuv xml:lang="en"><seg>{}</seg></tuv><tuv xml:lang="fr"><seg>{}</seg></tuv></tu>"""
+SCORE = '<prop type="score-bicleaner">{}</prop>'
+
+
+def test_pairs_below_the_floor_are_left_out_and_those_without_a_score_are_taken(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "web.tmx"
+    scores = [("0.71", "good"), ("0.7", "edge"), ("0.69", "bad"), ("-1e9", "worse"), ("x", "odd")]
+    units = [UNIT.format(SCORE.format(score), text, text) for score, text in scores]
+    path.write_text(TMX.format("".join([*units, UNIT.format("", "own", "own")])), encoding="utf-8")
+    floor = QualityFloor("score-bicleaner=0.7")
+    counts, _ = build_from_files(tmp_path / "index", [path], "en", "fr", floor=floor)
+    with MemoryIndex.open(tmp_path / "index") as index:
+        assert [segment.src for segment in index.segments()] == ["good", "edge", "odd", "own"]
+    assert (counts.segments, floor.below, floor.without) == (4, 2, 2)
+    assert str(floor) == ("2 pairs with a score-bicleaner below 0.7 left out; 2 without one taken")
+    with pytest.raises(FormatError, match=r"nothing to index: 1 pair, all with a score below 0\.9"):
+        build_from_files(
+            tmp_path / "none", [table(tmp_path)], "en", "fr", floor=QualityFloor("score=0.9")
+        )
+    assert not (tmp_path / "none").exists()
+
+
+def table(folder: Path) -> Path:
+    path = folder / "web.tsv"
+    path.write_text("source\ttarget\tscore\nHello\tBonjour\t0.8\n", encoding="utf-8")
+    return path
+
+
+def test_a_table_may_have_a_column_of_scores(tmp_path: Path) -> None:
+    build_from_files(
+        tmp_path / "index", [table(tmp_path)], "en", "fr", floor=QualityFloor("score=0.8")
+    )
+    with MemoryIndex.open(tmp_path / "index") as index:
+        assert [segment.properties for segment in index.segments()] == [(("score", "0.8"),)]
+
+
+@pytest.mark.parametrize("text", ["", "score", "score=", "=0.7", "score=high", "score=nan"])
+def test_what_is_no_floor_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"is no floor; write PROPERTY=NUMBER"):
+        QualityFloor(text)
