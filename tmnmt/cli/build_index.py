@@ -79,7 +79,7 @@ def build_index(
     loaded = _model_for(model, index, (src_lang, tgt_lang)) if model is not None else None
     prepare_search([index])
     with (
-        interruption_note(f"{index} is as it was before"),
+        interruption_note(f"{index} is as it was before; the same command goes on"),
         Progress("indexing", "units") as progress,
     ):
 

@@ -45,7 +45,9 @@ class BuildJob(NamedTuple):
     force: whether an index that is there is replaced.
     progress: is told how far the build is; None tells nobody.
     seconds_to_wait: how long another writer is waited for.
-    options: options of the back end, by their names."""
+    options: options of the back end, by their names.
+    resumes: whether it goes on with what an interrupted build of the same segments has left; an
+    index on a server leaves nothing."""
 
     place: str
     segments: Iterable[Segment]
@@ -55,6 +57,7 @@ class BuildJob(NamedTuple):
     progress: ReadProgress | None
     seconds_to_wait: float = 0.0
     options: Mapping[str, Any] = MappingProxyType({})
+    resumes: bool = False
 
 
 class BackEnd(Protocol):
@@ -116,6 +119,7 @@ class _Folders(BackEnd):
             force=job.force,
             progress=None if progress is None else lambda count: progress(count, 0.0),
             seconds_to_wait=job.seconds_to_wait,
+            resumes=job.resumes,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,9 +12,12 @@ from tmnmt.files.as_memory import read_memories
 from tmnmt.formats import Columns, Reader, Report
 from tmnmt.formats.clean import excerpt
 from tmnmt.index.back_ends import BuildJob, BuiltCounts, back_end_of, check_build_options
+from tmnmt.index.embedded.rows import OtherSegmentsError
 from tmnmt.progress import ReadProgress
 from tmnmt.quantities import quantity
 from tmnmt.segments import Segment
+
+log = logging.getLogger(__name__)
 
 
 class QualityFloor:
@@ -47,6 +51,7 @@ class QualityFloor:
 
         Raises FormatError where none is left."""
         count = 0
+        self.below = self.without = 0
         for segment in segments:
             score = self._score(segment)
             if score is not None and score < self.least:
@@ -118,7 +123,8 @@ def build_from_files(
     seconds_to_wait: float = 0.0,
 ) -> tuple[BuiltCounts, Report]:
     """Builds an index over the segments of memory files, and returns how much is in it and what
-    became of the units of the files. After an error nothing has changed.
+    became of the units of the files. After an error nothing has changed. In a folder, a build of
+    the same files that was interrupted goes on behind the last part that was whole.
 
     place: the folder or the address.
     paths: the memory files.
@@ -136,14 +142,31 @@ def build_from_files(
     Raises FormatError where a file is unusable or no unit of all is kept."""
     back_end = back_end_of(place)
     check_build_options(place, options or {})
-    reader = read_memories(paths, src_lang, tgt_lang, columns=columns, progress=progress)
     listener = sending if back_end.sends else None
-    languages, options = (src_lang, tgt_lang), options or {}
-    segments = _at_least_one(reader)
-    if floor is not None:
-        segments = floor.above(segments)
-    job = BuildJob(str(place), segments, *languages, force, listener, seconds_to_wait, options)
-    return back_end.build(job), reader.report
+
+    def once() -> tuple[BuiltCounts, Report]:
+        reader = read_memories(paths, src_lang, tgt_lang, columns=columns, progress=progress)
+        segments = _at_least_one(reader)
+        if floor is not None:
+            segments = floor.above(segments)
+        job = BuildJob(
+            str(place),
+            segments,
+            src_lang,
+            tgt_lang,
+            force,
+            listener,
+            seconds_to_wait,
+            options or {},
+            resumes=True,
+        )
+        return back_end.build(job), reader.report
+
+    try:
+        return once()
+    except OtherSegmentsError:
+        log.info("%s: the build that was interrupted was of other segments; beginning anew", place)
+        return once()
 
 
 def _at_least_one(reader: Reader) -> Iterator[Segment]:

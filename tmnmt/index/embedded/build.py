@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from tmnmt.durable import make_folder
 from tmnmt.errors import MemoryIndexError, UsageError
+from tmnmt.index.embedded.checkpoint import CHECKPOINT_FILE, Checkpoint
 from tmnmt.index.embedded.journal import JOURNAL_FILE
 from tmnmt.index.embedded.lock import LOCK_FILE, writing
 from tmnmt.index.embedded.manifest import (
@@ -25,12 +27,14 @@ from tmnmt.index.embedded.manifest import (
     write_manifest,
 )
 from tmnmt.index.embedded.new_parts import NewParts
-from tmnmt.index.embedded.store import NewStore
+from tmnmt.index.embedded.rows import OtherSegmentsError
+from tmnmt.index.embedded.store import START, NewStore
 from tmnmt.segments import Segment
 from tmnmt.system import flush_file
 from tmnmt.text import MAX_TOKEN_CHARS
 
 SEGMENTS_A_WRITE = 2000
+log = logging.getLogger(__name__)
 
 
 class IndexExistsError(UsageError):
@@ -50,10 +54,11 @@ def build(
     force: bool = False,
     progress: Callable[[int], None] | None = None,
     seconds_to_wait: float = 0.0,
+    resumes: bool = False,
 ) -> Manifest:
     """Builds an index as a whole, or not at all, and returns its manifest. Where the build ends at
-    any moment, even by SIGKILL, the index that was there before still answers; where there was
-    none, the next build begins anew.
+    any moment, even by SIGKILL, the index that was there before still answers. The next build
+    begins anew, or goes on behind the last part that is whole.
 
     index_dir: the folder of the index.
     segments: the segments, whose ids count from 1 in their order. An error of theirs leaves
@@ -63,10 +68,14 @@ def build(
     force: whether an index that is there is replaced.
     progress: is called after every part with the number of its segments; None tells nobody.
     seconds_to_wait: how long another writer is waited for.
+    resumes: whether the build goes on with what an interrupted one of the same segments has left,
+    and leaves something where it is interrupted.
 
-    Raises IndexExistsError where there is an index and `force` is false. Raises HalfIndexError
-    where there is one without its manifest and `force` is false. Raises MemoryIndexError where the
-    folder holds something else. Raises LockedError where another process still writes."""
+    Raises OtherSegmentsError where the interrupted build was of other segments; what it has left is
+    gone then. Raises IndexExistsError where there is an index and `force` is false. Raises
+    HalfIndexError where there is one without its manifest and `force` is false. Raises
+    MemoryIndexError where the folder holds something else. Raises LockedError where another process
+    still writes."""
     _check_place(index_dir, force)
     runs = in_runs(segments)
     first = next(runs, [])  # before anything is made: most errors of a memory file show here
@@ -76,7 +85,9 @@ def build(
             _check_place(index_dir, force)
             # here: until the lock is ours it may be one that is being built
             _check_whole(index_dir, force)
-            return write_generation(index_dir, chain([first], runs), (src_lang, tgt_lang), progress)
+            return write_generation(
+                index_dir, chain([first], runs), (src_lang, tgt_lang), progress, resumes=resumes
+            )
         except BaseException:
             if is_new and not any(index_dir.glob("generation-*")):
                 _unmake(index_dir)
@@ -89,6 +100,8 @@ def write_generation(
     languages: tuple[str, str],
     progress: Callable[[int], None] | None = None,
     last_id: int | None = None,
+    *,
+    resumes: bool = False,
 ) -> Manifest:
     """Makes segments the valid generation of an index whose lock the caller holds.
 
@@ -98,17 +111,23 @@ def write_generation(
     progress: is called after every list with the number of its segments; None tells nobody.
     last_id: the greatest id that was ever given, with which the segments keep their ids. None
     numbers them from 1.
+    resumes: as in `build`.
 
-    Raises MemoryIndexError where they cannot be written (disk full); the generation before
-    stays."""
-    number = _next_generation(index_dir)
+    Raises OtherSegmentsError as `build` does. Raises MemoryIndexError where they cannot be written
+    (disk full); the generation before stays."""
+    number, checkpoint = _next_generation(index_dir, languages if resumes else None)
     folder = index_dir / f"generation-{number}"
     if not (index_dir / MANIFEST_FILE).exists():
         note_first_build(index_dir)
     try:
-        manifest = _build_generation(folder, number, runs, languages, progress, last_id)
+        manifest = _build_generation(
+            folder, number, runs, languages, progress, last_id, checkpoint, resumes
+        )
         write_manifest(manifest, index_dir)
     except BaseException as error:
+        is_resumable = resumes and isinstance(error, KeyboardInterrupt)
+        if is_resumable and (folder / CHECKPOINT_FILE).exists():
+            raise
         if _valid_generation(index_dir) != number:  # else it was interrupted when all was done
             shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, OSError):
@@ -118,18 +137,18 @@ def write_generation(
             )
             raise MemoryIndexError(message) from error
         raise
-    remove_leftovers(index_dir, keep=number)
+    remove_leftovers(index_dir, number)
     return manifest
 
 
-def remove_leftovers(index_dir: Path, keep: int) -> None:
+def remove_leftovers(index_dir: Path, *keep: int) -> None:
     """Removes what was replaced, or left by a writer that was killed. The caller holds the index's
     lock. What cannot be removed stays for the next call.
 
     index_dir: the folder of the index.
-    keep: the number of the generation that stays."""
+    keep: the numbers of the generations that stay."""
     for path in index_dir.glob("generation-*"):
-        if _number(path) != keep:
+        if _number(path) not in keep:
             shutil.rmtree(path, ignore_errors=True)
     for path in index_dir.glob(MANIFEST_FILE + ".*"):
         path.unlink(missing_ok=True)
@@ -142,15 +161,27 @@ def _build_generation(
     languages: tuple[str, str],
     progress: Callable[[int], None] | None,
     last_id: int | None,
+    checkpoint: Checkpoint | None,
+    resumes: bool,
 ) -> Manifest:
     make_folder(folder)
-    with closing(NewStore(folder)) as store, closing(NewParts(folder)) as parts:
+    size = 0 if checkpoint is None else checkpoint.rows
+    with (
+        closing(NewStore(folder, size)) as store,
+        closing(NewParts(folder, checkpoint)) as parts,
+    ):
         for run in runs:
+            number = parts.number
             parts.add(store.add(run, keep_ids=last_id is not None), run)
+            if resumes and parts.number > number:
+                _save_checkpoint(folder, languages, store, parts)
             if progress:
                 progress(len(run))
+        if checkpoint is not None and parts.segments < checkpoint.segments:
+            raise OtherSegmentsError(f"{folder}: holds more segments")
         store.seal()
         parts.end()
+    (folder / CHECKPOINT_FILE).unlink(missing_ok=True)
     (folder / JOURNAL_FILE).touch()
     flush_file(folder / JOURNAL_FILE)
     return Manifest(
@@ -165,6 +196,13 @@ def _build_generation(
         files=describe_store(folder) | parts.files,
         settings={"max_token_chars": MAX_TOKEN_CHARS},
     )
+
+
+def _save_checkpoint(
+    folder: Path, languages: tuple[str, str], store: NewStore, parts: NewParts
+) -> None:
+    counts = store.flush(), parts.number, parts.segments, parts.sources, parts.tokens
+    Checkpoint(*languages, *counts, parts.files).save(folder)
 
 
 def in_runs(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
@@ -213,14 +251,33 @@ def _unmake(index_dir: Path) -> None:
         index_dir.rmdir()
 
 
-def _next_generation(index_dir: Path) -> int:
-    """A number that no folder has. Makes room first: of what is there, only the valid generation
-    stays; where the manifest is damaged or of another format, the latest."""
+def _next_generation(
+    index_dir: Path, languages: tuple[str, str] | None
+) -> tuple[int, Checkpoint | None]:
+    """The number of the generation that is built, and what is there already of it. Makes room
+    first: of the others, only the valid generation stays; where the manifest is damaged or of
+    another format, the latest.
+
+    languages: the codes of the languages of a build that may go on; None begins one anew."""
     valid = _valid_generation(index_dir)
     if valid is None:
         valid = _latest(index_dir) if (index_dir / MANIFEST_FILE).exists() else 0
+    latest = _latest(index_dir)
+    if languages is not None and latest > valid:
+        folder = index_dir / f"generation-{latest}"
+        if (checkpoint := Checkpoint.load(folder, languages)) is not None:
+            log.info("%s: going on after %d segments", index_dir, checkpoint.segments)
+            remove_leftovers(index_dir, valid, latest)
+            _remove_open_part(folder, checkpoint)
+            return latest, checkpoint
     remove_leftovers(index_dir, valid)
-    return max(valid, _latest(index_dir)) + 1
+    return max(valid, _latest(index_dir)) + 1, None
+
+
+def _remove_open_part(folder: Path, checkpoint: Checkpoint) -> None:
+    """Removes what was begun of the part behind those that are whole, and of what is made last."""
+    shutil.rmtree(folder / f"postings-{checkpoint.parts + 1}", ignore_errors=True)
+    (folder / START).unlink(missing_ok=True)
 
 
 def _latest(index_dir: Path) -> int:

@@ -277,11 +277,7 @@ def _right(content: dict[str, Any]) -> Iterator[tuple[str, bool]]:
     for key in ("generation", "postings"):
         yield key, is_count(content[key], 1)
     files, settings = content["files"], content["settings"]
-    yield (
-        "files",
-        isinstance(files, dict)
-        and all(_PART.fullmatch(name) and _is_part(files[name]) for name in files),
-    )
+    yield "files", is_described(files)
     yield "files", {name for name in files if "/" not in name} == set(STORE_FILES)
     yield (
         "settings",
@@ -290,6 +286,15 @@ def _right(content: dict[str, Any]) -> Iterator[tuple[str, bool]]:
             is_text(name) and (type(value) in (int, float) or is_text(value))
             for name, value in settings.items()
         ),
+    )
+
+
+def is_described(files: object) -> bool:
+    """Whether JSON gave files as `Manifest.files` has them, whose paths stay below the folder.
+
+    files: what JSON gave."""
+    return isinstance(files, dict) and all(
+        _PART.fullmatch(name) and _is_part(files[name]) for name in files
     )
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from tmnmt.index.embedded.checkpoint import Checkpoint
 from tmnmt.index.embedded.inversion import BothSides
 from tmnmt.index.embedded.manifest import Described, describe_postings
 from tmnmt.segments import Segment
@@ -23,13 +24,19 @@ class NewParts:
     tokens: how many distinct match tokens, likewise.
     files: size and sha256 of what is written."""
 
-    def __init__(self, folder: Path) -> None:
-        """folder: the folder of the generation."""
+    def __init__(self, folder: Path, checkpoint: Checkpoint | None = None) -> None:
+        """folder: the folder of the generation.
+        checkpoint: what is there already of a build that was killed, whose segments come first."""
         self._folder = folder
         self._sides: BothSides | None = None  # of the open part
         self._in_part = 0
         self.number = self.segments = self.sources = self.tokens = 0
         self.files: Described = {}
+        self._segments_there = 0
+        if checkpoint is not None:
+            self.number, self.sources = checkpoint.parts, checkpoint.sources
+            self.tokens, self.files = checkpoint.tokens, checkpoint.files
+            self._segments_there = checkpoint.segments
 
     def add(self, numbers: Sequence[int], segments: Sequence[Segment]) -> None:
         """Takes segments.
@@ -38,10 +45,12 @@ class NewParts:
         segments: the segments.
 
         Raises DataError for a source of more than 65,535 tokens."""
+        self.segments += len(segments)
+        if self.segments <= self._segments_there:
+            return
         self._sides = self._sides or BothSides(self._folder)
         self._sides.add(numbers, segments)
         self._in_part += len(segments)
-        self.segments += len(segments)
         if self._in_part >= SEGMENTS_A_PART or self._sides.tokens >= TOKENS_A_PART:
             self._write()
 

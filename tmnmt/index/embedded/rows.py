@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import mmap
+import os
 import zlib
 from array import array
 from collections.abc import Iterable
@@ -29,6 +30,10 @@ _PROPERTIES = 8  # the field that has them
 _OFFSET = np.dtype("<i8")
 _CHECKSUM_BYTES = 4
 _RESIDUE = 0x2144DF1C  # the CRC-32 of whatever ends in its own CRC-32
+
+
+class OtherSegmentsError(MemoryIndexError):
+    """The segments are others than those of the build that was interrupted."""
 
 
 def record(segment: Segment, number: int) -> bytes:
@@ -107,14 +112,25 @@ def _unescaped(field: str) -> str:
 
 
 class NewRows:
-    """Records that are being written, with ascending ids."""
+    """Records that are being written, with ascending ids. Those that are there already are
+    compared."""
 
-    def __init__(self, path: Path, start: Path) -> None:
+    def __init__(self, path: Path, start: Path, size: int = 0) -> None:
         """path: the file of the records.
-        start: the file that says where each begins."""
-        self._file, self._start_path = path.open("xb"), start
-        self._file.write(_HEADER)
-        self._start, self._end = array("q", [len(_HEADER)]), len(_HEADER)
+        start: the file that says where each begins.
+        size: how many bytes are there already of a build that was killed; the rest of the file is
+        cut off. Where it is 0, the file is made.
+
+        Raises OtherSegmentsError where the file is shorter."""
+        self._start_path, self._size = start, size
+        if size:
+            if path.stat().st_size < size:
+                raise OtherSegmentsError(f"{path}: shorter than it was")
+            os.truncate(path, size)
+        self._file = path.open("r+b" if size else "xb")
+        self._start, self._end = array("q", [0]), 0
+        self._put(_HEADER)
+        self._start[0] = self._end
 
     def add(self, number: int, content: bytes) -> None:
         """Writes the record of a segment.
@@ -122,12 +138,27 @@ class NewRows:
         number: the id of the segment, greater than all before.
         content: what `record` gave.
 
-        Raises ValueError for an id that is not greater, or an empty record."""
+        Raises ValueError for an id that is not greater, or an empty record. Raises
+        OtherSegmentsError where another record is there already."""
         if number < len(self._start) or not content:
             raise ValueError(f"record {number} of {len(content)} bytes: ids ascend from 1")
         self._start.extend([self._end] * (number + 1 - len(self._start)))
-        self._file.write(content)
+        self._put(content)
+
+    def _put(self, content: bytes) -> None:
+        """Raises OtherSegmentsError where something else is there already."""
+        if self._end < self._size:
+            if self._file.read(len(content)) != content:
+                raise OtherSegmentsError(f"{self._file.name}: holds other segments")
+        else:
+            self._file.write(content)
         self._end += len(content)
+
+    def flush(self) -> int:
+        """What was added is on disk then; how many bytes that is."""
+        self._file.flush()
+        flush(self._file.fileno())
+        return self._end
 
     def seal(self) -> None:
         """Everything is on disk, and the files are closed."""

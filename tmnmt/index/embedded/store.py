@@ -34,20 +34,34 @@ class NewStore:
     """An empty store in a folder, for one bulk load. Not safe against a kill before `seal`: a build
     has its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, size: int = 0) -> None:
         """folder: the folder of the store.
+        size: how many bytes of rows are there already (`NewRows`).
 
         Raises MemoryIndexError where nothing can be written there."""
         self._path = folder / DATABASE
+        self._path.unlink(missing_ok=True)  # a kill may have left half a transaction in it
         self._db = _connect(self._path, "mode=rwc")
         self._last_id = 0
         try:
             self._db.execute("PRAGMA journal_mode = OFF")
             self._db.execute("PRAGMA synchronous = OFF")
             self._db.execute(_SCHEMA)
-            self._rows = NewRows(folder / ROWS, folder / START)
+            self._rows = NewRows(folder / ROWS, folder / START, size)
         except (sqlite3.Error, OSError) as error:
             self._db.close()
+            raise self._unwritten(error) from error
+        except MemoryIndexError:
+            self._db.close()
+            raise
+
+    def flush(self) -> int:
+        """The rows that were added are on disk then; how many bytes they take.
+
+        Raises MemoryIndexError where they cannot be written."""
+        try:
+            return self._rows.flush()
+        except OSError as error:
             raise self._unwritten(error) from error
 
     def add(self, segments: Iterable[Segment], *, keep_ids: bool = False) -> list[int]:
