@@ -26,7 +26,7 @@ def test_pairs_below_the_floor_are_left_out_and_those_without_a_score_are_taken(
     counts, _ = build_from_files(tmp_path / "index", [path], "en", "fr", floor=floor)
     with MemoryIndex.open(tmp_path / "index") as index:
         assert [segment.src for segment in index.segments()] == ["good", "edge", "odd", "own"]
-    assert (counts.segments, floor.below, floor.without) == (4, 2, 2)
+    assert (counts.segments, floor.excluded_count, floor.unscored_count) == (4, 2, 2)
     assert str(floor) == ("2 pairs with a score-bicleaner below 0.7 left out; 2 without one taken")
     with pytest.raises(FormatError, match=r"nothing to index: 1 pair, all with a score below 0\.9"):
         build_from_files(

@@ -25,9 +25,9 @@ class QualityFloor:
     web crawls write.
 
     property: the name of the property, a number.
-    least: the smallest number that is taken.
-    below: how many pairs were left out.
-    without: how many pairs were taken that have no such property, or no number in it."""
+    minimum: the smallest number that is taken.
+    excluded_count: how many pairs were left out.
+    unscored_count: how many pairs were taken that have no such property, or no number in it."""
 
     def __init__(self, text: str) -> None:
         """text: PROPERTY=NUMBER.
@@ -35,35 +35,35 @@ class QualityFloor:
         Raises UsageError for anything else."""
         self.property, _, number = text.rpartition("=")
         try:
-            self.least = float(number)
+            self.minimum = float(number)
         except ValueError:
-            self.least = math.nan
-        if not self.property or not math.isfinite(self.least):
+            self.minimum = math.nan
+        if not self.property or not math.isfinite(self.minimum):
             raise UsageError(
                 f"{excerpt(text)!r} is no floor; write PROPERTY=NUMBER, such as score-bicleaner=0.7"
             )
-        self.below = self.without = 0
+        self.excluded_count = self.unscored_count = 0
 
-    def above(self, segments: Iterable[Segment]) -> Iterator[Segment]:
+    def select(self, segments: Iterable[Segment]) -> Iterator[Segment]:
         """The segments without those below the floor.
 
         segments: the segments.
 
         Raises FormatError where none is left."""
         count = 0
-        self.below = self.without = 0
+        self.excluded_count = self.unscored_count = 0
         for segment in segments:
             score = self._score(segment)
-            if score is not None and score < self.least:
-                self.below += 1
+            if score is not None and score < self.minimum:
+                self.excluded_count += 1
                 continue
-            self.without += score is None
+            self.unscored_count += score is None
             count += 1
             yield segment
         if not count:
             raise FormatError(
-                f"nothing to index: {quantity(self.below, 'pair')}, all with a {self.property} "
-                f"below {self.least:g}"
+                f"nothing to index: {quantity(self.excluded_count, 'pair')}, all with a "
+                f"{self.property} below {self.minimum:g}"
             )
 
     def _score(self, segment: Segment) -> float | None:
@@ -79,8 +79,8 @@ class QualityFloor:
     def __str__(self) -> str:
         """What was left out, and what was taken unseen."""
         return (
-            f"{quantity(self.below, 'pair')} with a {self.property} below {self.least:g} left out; "
-            f"{self.without:,} without one taken"
+            f"{quantity(self.excluded_count, 'pair')} with a {self.property} below "
+            f"{self.minimum:g} left out; {self.unscored_count:,} without one taken"
         )
 
 
@@ -144,11 +144,11 @@ def build_from_files(
     check_build_options(place, options or {})
     listener = sending if back_end.sends else None
 
-    def once() -> tuple[BuiltCounts, Report]:
+    def build() -> tuple[BuiltCounts, Report]:
         reader = read_memories(paths, src_lang, tgt_lang, columns=columns, progress=progress)
         segments = _at_least_one(reader)
         if floor is not None:
-            segments = floor.above(segments)
+            segments = floor.select(segments)
         job = BuildJob(
             str(place),
             segments,
@@ -163,10 +163,10 @@ def build_from_files(
         return back_end.build(job), reader.report
 
     try:
-        return once()
+        return build()
     except OtherSegmentsError:
         log.info("%s: the build that was interrupted was of other segments; beginning anew", place)
-        return once()
+        return build()
 
 
 def _at_least_one(reader: Reader) -> Iterator[Segment]:

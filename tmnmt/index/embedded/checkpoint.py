@@ -52,18 +52,18 @@ class Checkpoint:
         languages: the codes of the source and the target language."""
         try:
             _, content = read_small(folder / CHECKPOINT_FILE, _MOST_BYTES)
-            checkpoint = cls._of(content)
+            checkpoint = cls._from_content(content)
         except (OSError, ValueError, TypeError, KeyError):
             return None
         is_whole = all(
             (folder / name).is_file() and (folder / name).stat().st_size == size
             for name, (size, _) in checkpoint.files.items()
         )
-        same = (checkpoint.src_lang, checkpoint.tgt_lang) == languages
-        return checkpoint if is_whole and same else None
+        is_alike = (checkpoint.src_lang, checkpoint.tgt_lang) == languages
+        return checkpoint if is_whole and is_alike else None
 
     @classmethod
-    def _of(cls, content: dict[str, Any]) -> Self:
+    def _from_content(cls, content: dict[str, Any]) -> Self:
         """Raises ValueError, TypeError or KeyError for what no `save` of this version wrote."""
         if (content.pop("format"), content.pop("tokenisation")) != (FORMAT, TOKENISATION):
             raise ValueError("of another version")
