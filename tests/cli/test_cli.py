@@ -532,7 +532,8 @@ def test_a_command_that_says_more_about_an_interruption_keeps_which_it_was(
     assert (
         run(["build-index", "a.tmx", "--index", "x", "--src-lang", "en", "--tgt-lang", "fr"]) == 143
     )
-    assert capsys.readouterr().err == "interrupted: x is as it was before; the same command goes on\n"
+    error = "interrupted: x is as it was before; the same command goes on\n"
+    assert capsys.readouterr().err == error
     for path in Path(str(tmnmt.__file__)).parent.rglob("*.py"):
         assert "raise KeyboardInterrupt(" not in path.read_text(encoding="utf-8"), (
             f"{path}: add a note instead"
