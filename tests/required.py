@@ -30,6 +30,7 @@ KINDS = (
     "clients",  # of the server, for Node and Java
     "axe",
     "redis",
+    "ray",
     "gpu",
     "faiss-gpu",
 )  # disk: a small one can be mounted

@@ -45,6 +45,8 @@ LAYERS = (
         "vocab",
         "records",
         "spans",
+        "source_hash",
+        "typed_json",
     ),
     ("config",),
     ("formats",),

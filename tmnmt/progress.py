@@ -68,6 +68,15 @@ class Progress:
                 rate=self._rate(),
             )
 
+    def leave_out(self, n: int) -> None:
+        """Takes off the total what was done before, so that the rate is that of this work.
+
+        n: how many units need not be done."""
+        if self.total is not None:
+            self.total -= n
+            if self._bar is not None and self._task is not None:
+                self._bar.update(self._task, total=self.total)
+
     def begin_part(self, label: str, unit: str) -> None:
         """Shows the next part of the work in the place of the last one. Nothing changes where the
         part has begun already.

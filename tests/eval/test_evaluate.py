@@ -265,7 +265,7 @@ def test_a_changed_setting_translates_again_only_what_it_touches(folder: Path) -
 def test_other_code_translates_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = shutil.copytree(folder / "out", folder / "by-other-code")
     before = {path.name for path in (out / "translations").iterdir()}
-    monkeypatch.setattr("tmnmt.eval.translated.code", lambda: "another")
+    monkeypatch.setattr("tmnmt.eval.translated.source_hash", lambda: "another")
     assert evaluate(folder, "recipe.toml", "--out", str(out)) == 0
     assert len({path.name for path in (out / "translations").iterdir()} - before) == 3
 

@@ -5,7 +5,7 @@ file.documents() ─► sources of open units ─► Translator.stream ─► fi
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from tmnmt.files.states import repeated_origin
 from tmnmt.files.unit import Filling, TranslatableFile, Unit
 from tmnmt.formats.languages import normal_code
 from tmnmt.partial_document import PartialDocument
-from tmnmt.segments import Match, Translation
+from tmnmt.segments import Match, Segment, Translation
 from tmnmt.text import normalise
 
 if TYPE_CHECKING:
@@ -100,13 +100,13 @@ def translate_file(
     best_matches: BestMatches | None = None,
     level: OwnTranslations = "off",
     repetitions: Repetitions | None = None,
-) -> Iterator[Finished]:
+) -> Generator[Finished]:
     """Every unit of the file, in order. `translated`: the translations of all texts of all
-    documents, in order. `best_matches`: asked for the matches of texts that are told beside those
-    of their translations, where the file has a place for them: a model does not read them all.
-    `level`: which of the units that stay are told as confirmed pairs of their documents.
-    `repetitions`: finds the units that repeat an earlier one; not given, none does. Raises
-    FormatError where the file cannot be read."""
+    documents, in order; it is called at once, and may read documents ahead. `best_matches`: asked
+    for the matches of texts that are told beside those of their translations, where the file has a
+    place for them: a model does not read them all. `level`: which of the units that stay are told
+    as confirmed pairs of their documents. `repetitions`: finds the units that repeat an earlier
+    one; not given, none does. Raises FormatError where the file cannot be read."""
     waiting = deque[_Waiting]()
     look_up = best_matches if file.tells_matches else None
 
@@ -135,13 +135,16 @@ def translate_file(
             else:
                 yield finished(entry, repetitions.translation_of(entry.source))
 
-    for translation in translated(texts()):
+    def units_of(translations: Iterable[Translation]) -> Generator[Finished]:
+        for translation in translations:
+            yield from settled()
+            entry = waiting.popleft()
+            if repetitions is not None and entry.source is not None:
+                repetitions.note(entry.source, translation)
+            yield finished(entry, translation)
         yield from settled()
-        entry = waiting.popleft()
-        if repetitions is not None and entry.source is not None:
-            repetitions.note(entry.source, translation)
-        yield finished(entry, translation)
-    yield from settled()
+
+    return units_of(translated(texts()))
 
 
 def _waiting(
@@ -166,9 +169,17 @@ def _with_match(translation: Translation, match: Match | None) -> Translation:
     if match is None:
         return translation
     remaining = (
-        candidate for candidate in translation.matches if candidate.segment != match.segment
+        candidate
+        for candidate in translation.matches
+        if _undated(candidate.segment) != _undated(match.segment)
     )
     return replace(translation, matches=(match, *remaining))
+
+
+def _undated(segment: Segment) -> Segment:
+    """A pair of a file has the time at which the file was read, which is another one for each who
+    reads it."""
+    return replace(segment, created="", changed="")
 
 
 def with_confirmed(

@@ -57,13 +57,18 @@ class FileMemory:
         self._open_units = 0
 
     def __len__(self) -> int:
-        return len(self._segments) if self._open_units else 0
+        return len(self.segments)
+
+    @property
+    def segments(self) -> Sequence[Segment]:
+        """The confirmed units of all files that were read, each with its document and its place
+        there; nothing where there is nothing to be translated."""
+        return self._segments if self._open_units else ()
 
     @cached_property
     def index(self) -> InMemoryIndex:
-        """The confirmed units of all files that were read as a memory, each with its document and
-        its place there; nothing where there is nothing to be translated."""
-        return InMemoryIndex.build(self._segments if self._open_units else ())
+        """The `segments` as a memory."""
+        return InMemoryIndex.build(self.segments)
 
     def read(self, file: TranslatableFile, path: Path) -> FileCounts:
         """Adds the confirmed units of a file, and counts all units. Raises FormatError where the

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from tmnmt.config.options import Format, Overwrite, OwnTranslations
 from tmnmt.errors import TmnmtError, UsageError
-from tmnmt.progress import Progress
 from tmnmt.quantities import quantity
 from tmnmt.records import UnitLocation
 
@@ -21,11 +20,10 @@ if TYPE_CHECKING:
     from tmnmt.batch.own_translations import FileMemory
     from tmnmt.batch.repetitions import BestMatches, Repetitions
     from tmnmt.cli.output_report import Writing
-    from tmnmt.files.unit import Filling, TranslatableFile, Unit
+    from tmnmt.files.unit import Filling, TranslatableFile
     from tmnmt.segments import Translation
 
-    # the translations of texts; what is given besides is called for each as it is finished
-    Translated = Callable[[Documents, Callable[[], None]], Iterable[Translation]]
+    Translated = Callable[[Documents], Iterable[Translation]]  # of the texts of a file
 
 UNITS_LISTED = 5  # units that warnings name
 STATE_TITLES = {
@@ -62,37 +60,35 @@ class Job:
             raise UsageError(f"{self.path}: {error}") from error
         self.units, self.open_units = memory.read(self.file, self.path)
 
-    def do(
+    def begin(
         self,
         translated: Translated,
-        write: Writing,
-        lines_out: bool,
         best_matches: BestMatches | None = None,
         repetitions: Repetitions | None = None,
-    ) -> None:
-        """Writes the file with its targets, and tells what became of its units. `write` is given
-        every translation, and of which it is; `lines_out`: nothing else is done with them, and no
-        file is written. `best_matches`, `repetitions`: as `tmnmt.batch.filling.translate_file` has
-        them.
+    ) -> Generator[Finished]:
+        """The units of the file on their way, which `do` takes. `translated` is called at once;
+        `best_matches`, `repetitions`: as `tmnmt.batch.filling.translate_file` has them."""
+        from tmnmt.batch.filling import translate_file
+
+        return translate_file(
+            self.file, self.overwrite, translated, best_matches, self.level, repetitions
+        )
+
+    def do(self, finished: Generator[Finished], write: Writing, lines_out: bool) -> None:
+        """Writes the file with its targets, and tells what became of its units. `finished`: what
+        `begin` gave. `write` is given every translation, and of which it is; `lines_out`: nothing
+        else is done with them, and no file is written.
 
         Stopped by Ctrl-C or an error, it writes the file with the targets that there are: to
         standard output, or beside `output`, as `writing` does."""
         fillings: list[Filling | None] = []
         try:
-            look_up = None if lines_out else best_matches
-            for outcome in self._finished(translated, look_up, repetitions):
-                if outcome.translation is not None:
-                    unit = outcome.unit
-                    write(
-                        self._with_layout_checks(
-                            outcome.translation, unit, outcome.filling, len(fillings)
-                        ),
-                        UnitLocation(
-                            str(self.path), unit.line, unit.id, unit.context, outcome.is_repetition
-                        ),
-                    )
-                self._count(outcome)
-                fillings.append(outcome.filling)
+            with closing(finished):
+                for outcome in finished:
+                    if outcome.translation is not None:
+                        write(*self._located(outcome.translation, outcome, len(fillings)))
+                    self._count(outcome)
+                    fillings.append(outcome.filling)
         except (KeyboardInterrupt, TmnmtError):
             if (
                 any(filling is not None and filling.has_target for filling in fillings)
@@ -107,32 +103,17 @@ class Job:
                 self.file.write(stream, fillings)
         self._tell()
 
-    def _with_layout_checks(
-        self, translation: Translation, unit: Unit, filling: Filling | None, number: int
-    ) -> Translation:
-        """The translation of a unit, with what is found in how it fits into the file."""
-        if filling is None or not filling.has_target:
-            return translation
-        checks = self.file.layout_checks(unit, number, filling.target)
-        return replace(translation, user_checks=(*translation.user_checks, *checks))
-
-    def _finished(
-        self,
-        translated: Translated,
-        best_matches: BestMatches | None,
-        repetitions: Repetitions | None,
-    ) -> Iterator[Finished]:
-        from tmnmt.batch.filling import translate_file
-
-        with Progress("translating", "segments", self.open_units) as progress:
-            yield from translate_file(
-                self.file,
-                self.overwrite,
-                lambda texts: translated(texts, progress.advance),
-                best_matches,
-                self.level,
-                repetitions,
-            )
+    def _located(
+        self, translation: Translation, outcome: Finished, number: int
+    ) -> tuple[Translation, UnitLocation]:
+        """The translation of a unit, with what is found in how it fits into the file, and where it
+        stands."""
+        unit, filling = outcome.unit, outcome.filling
+        if filling is not None and filling.has_target:
+            checks = self.file.layout_checks(unit, number, filling.target)
+            translation = replace(translation, user_checks=(*translation.user_checks, *checks))
+        place = unit.line, unit.id, unit.context
+        return translation, UnitLocation(str(self.path), *place, outcome.is_repetition)
 
     @contextmanager
     def _output(self) -> Iterator[BinaryIO]:

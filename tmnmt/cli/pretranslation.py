@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -98,12 +98,13 @@ def _fill(
     lines_out: bool,
     repetitions: Repetitions | None,
 ) -> None:
-    def translated(texts: Documents, finished: Callable[[], None]) -> Iterator[Translation]:
-        for translation in translator.stream(chain.from_iterable(texts)):
-            finished()
-            yield translation
+    def translated(texts: Documents) -> Iterator[Translation]:
+        with Progress("translating", "segments", job.open_units) as progress:
+            for translation in translator.stream(chain.from_iterable(texts)):
+                progress.advance()
+                yield translation
 
-    job.do(translated, writer, lines_out, repetitions=repetitions)
+    job.do(job.begin(translated, repetitions=repetitions), writer, lines_out)
 
 
 def _tell(counts: Counter[str], arguments: TranslateArguments, prefix: str = "") -> None:

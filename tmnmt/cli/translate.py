@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
@@ -32,6 +33,7 @@ from tmnmt.quantities import quantity
 
 if TYPE_CHECKING:
     from tmnmt.batch.filling import Documents
+    from tmnmt.batch.workers import WorkerPool
     from tmnmt.formats.encoding import LineForm
     from tmnmt.formats.text import DocumentLines
     from tmnmt.records import UnitLocation
@@ -65,6 +67,15 @@ def translate(
             rich_help_panel=LANGUAGES,
         ),
     ] = "",
+    workers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Translate documents by the workers of a Ray cluster: ray://HOST:PORT; --threads "
+            "are those of each. The same command goes on where it was stopped.",
+            rich_help_panel=LANGUAGES,
+        ),
+    ] = None,
     previous: PREVIOUS = None,
     running_text: Annotated[
         bool,
@@ -98,6 +109,7 @@ def translate(
         options=options,
         watch=watch,
         previous=previous,
+        workers=workers,
     )
     _translate(arguments)
 
@@ -121,6 +133,12 @@ def _translate(arguments: TranslateArguments) -> None:
 
     # the output first: that it cannot be written is told before the model is loaded
     with ExitStack() as stack:
+        at_workers = None
+        if arguments.workers is not None and output.file is not None:
+            from tmnmt.cli.workers import finished_tasks, worker_pool
+
+            finished = stack.enter_context(finished_tasks(output.file))
+            at_workers = partial(worker_pool, cluster=arguments.workers, finished=finished)
         stream = sys.stdout
         if output.file is not None and lines_out:
             stream = stack.enter_context(writing(output.file, keep_unfinished=True))
@@ -142,14 +160,19 @@ def _translate(arguments: TranslateArguments) -> None:
             write = stack.enter_context(_also_on_page(write, page, translator))
         writer = OutputReport(write)
         try:
+            pool = None
+            if at_workers is not None:
+                total = sum(job.open_units for job in todo) if todo else _lines(texts)
+                pool = stack.enter_context(at_workers(translator, arguments, total=total))
             if todo:
-                fill_files(translator, arguments, todo, writer, computing, lines_out)
+                fill_files(translator, arguments, todo, writer, computing, lines_out, pool)
             elif document is not None:
                 work.do(translator, document, writer, output.file, arguments.confirming.write_to)
             else:
-                _run(translator, texts, writer, arguments, computing)
+                _run(translator, texts, writer, arguments, computing, pool)
         except KeyboardInterrupt as stop:
-            if not writer.lines and page is None and not work.options.interactive:
+            is_followed = page is not None or work.options.interactive or arguments.workers
+            if not writer.lines and not is_followed:
                 stop.add_note("nothing was finished")
             elif output.file is None:
                 stop.add_note("what was finished is in the output")
@@ -218,8 +241,17 @@ def _run(
     write: Callable[[Translation], None],
     arguments: TranslateArguments,
     computing: Computing,
+    pool: WorkerPool | None,
 ) -> None:
     explain, tag = arguments.output.shows_origins, arguments.tag
+    if pool is not None:
+        from tmnmt.batch.task import Way
+        from tmnmt.formats.text import documents
+
+        lines = chain.from_iterable(map(documents, inputs))
+        for translation in pool.translations(lines, Way(tag=tag, explain=explain)):
+            write(translation)
+        return
     if not any(isinstance(text.source, Path) for text in inputs) and sys.stdin.isatty():
         _talk(translator, inputs[0], write, explain, tag)
         return
@@ -241,28 +273,40 @@ def fill_files(
     writer: OutputReport,
     computing: Computing,
     lines_out: bool,
+    pool: WorkerPool | None = None,
 ) -> None:
     """Fills files that translators work on, which were read, in the light of what they have
-    themselves."""
+    themselves; by workers where there is a pool of them."""
     from tmnmt.batch.pretranslate import best_matches
     from tmnmt.batch.repetitions import Repetitions
+    from tmnmt.batch.task import Way
     from tmnmt.translator import in_region, with_memory
 
     if (own_memory := arguments.own_memory) is not None:
         translator = with_memory(translator, own_memory.index)
     explain = arguments.output.shows_origins
 
-    def translated(
-        translator: Translator, texts: Documents, finished: Callable[[], None]
+    def by_workers(pool: WorkerPool, job: Job, texts: Documents) -> Iterator[Translation]:
+        return pool.translations(texts, Way(job.file.tgt_lang, explain=explain))
+
+    def in_this_process(job: Job, texts: Documents) -> Iterator[Translation]:
+        regional = in_region(translator, job.file.tgt_lang)
+        with Progress("translating", "segments", job.open_units) as progress:
+            yield from regional.stream(texts, explain, finished=progress.advance)
+
+    def translated_by_workers(
+        pool: WorkerPool, job: Job, texts: Documents
     ) -> Iterator[Translation]:
-        return translator.stream(texts, explain, finished=finished)
+        return pool.translations(texts, Way(job.file.tgt_lang, explain=explain))
 
     look_up = partial(best_matches, translator.pipeline.lookup.retriever)
     repetitions = Repetitions(arguments.file_memory[0].repeated, look_up, copies=True)
     computing.use_for(sum(job.open_units for job in todo))
-    for job in todo:
-        regional = in_region(translator, job.file.tgt_lang)
-        job.do(partial(translated, regional), writer, lines_out, look_up, repetitions)
+    translated = in_this_process if pool is None else partial(by_workers, pool)
+    best = None if lines_out else look_up
+    jobs = [(job, job.begin(partial(translated, job), best, repetitions)) for job in todo]
+    for job, finished in jobs:
+        job.do(finished, writer, lines_out)
 
 
 def unwritten(translation: Translation, location: UnitLocation | None = None) -> None:

@@ -50,6 +50,7 @@ class TranslateArguments:
     options: TranslationOptions
     watch: bool
     previous: tuple[Path, Path] | None = None  # a former version, and its translation
+    workers: str | None = None  # the address of a cluster
     file_memory: list[FileMemory] = field(default_factory=list)  # of files that were read
 
     def check(self) -> None:
@@ -65,6 +66,8 @@ class TranslateArguments:
             )
         if self.options.nbest > 1 and not self.output.json:
             raise UsageError("--nbest is told by --json: give both")
+        if self.workers is not None:
+            self._check_workers(self.workers)
         self._check_memories()
         if self.options.neighbours and not self.memory:
             raise UsageError("--neighbours needs a --memory, and its keys: tmnmt keys")
@@ -102,6 +105,28 @@ class TranslateArguments:
         filter_of(self.options)
         if self.watch and self.memories == self.memory:
             raise UsageError("--watch is of memory files, and there is none")
+
+    def _check_workers(self, workers: str) -> None:
+        from tmnmt.batch.ray_address import address_of, check_reachable
+        from tmnmt.models.addresses import is_address
+
+        address = address_of(workers)
+        if self.model is None or is_address(self.model):
+            raise UsageError("--workers are of a --model that is a folder, which they open")
+        if self.confirming.confirms:
+            raise UsageError("--workers confirm nothing: leave out one or the other")
+        if self.watch:
+            raise UsageError("--watch and --workers exclude each other")
+        if self.options.device not in (None, "auto", "cpu"):
+            raise UsageError(f"--workers compute on processors, not on {self.options.device}")
+        if self.output.file is None:
+            raise UsageError(
+                "--workers need an --output, beside which they keep what they have finished"
+            )
+        for path in self.inputs or [Path("-")]:
+            if str(path) == "-" or is_pipe(path):
+                raise UsageError("--workers are of files, which can be read again: name one")
+        check_reachable(address)
 
     @property
     def min_worth(self) -> int:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from tmnmt.segments import Translation
 
 CONTROL = "had control characters, taken out"  # a key of `Tally.changed`
+_NUMBERS = ("low", "total", "unknown", "with_unknown")
 
 
 @dataclass
@@ -38,6 +40,32 @@ class Tally:
             self.unknown += translation.unknown
             self.with_unknown += translation.unknown > 0
         return translation
+
+    def drained(self) -> dict[str, Any]:
+        """All that was counted, {"changed", "low", "total", "unknown", "with_unknown", "seconds"};
+        the counts begin anew."""
+        with self._lock:
+            counts = {
+                "changed": dict(self.changed),
+                **{name: getattr(self, name) for name in _NUMBERS},
+                "seconds": dict(self.seconds),
+            }
+            self.changed.clear()
+            self.seconds.clear()
+            for name in _NUMBERS:
+                setattr(self, name, 0)
+        return counts
+
+    def add(self, counts: Mapping[str, Any]) -> None:
+        """Adds what another translator has counted.
+
+        counts: what `drained` gave there."""
+        with self._lock:
+            self.changed.update(counts["changed"])
+            for name in _NUMBERS:
+                setattr(self, name, getattr(self, name) + counts[name])
+            for phase, seconds in counts["seconds"].items():
+                self.seconds[phase] += seconds
 
     @contextmanager
     def timed(self, phase: str) -> Iterator[None]:

@@ -7,7 +7,6 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Sequence
-from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,11 @@ from tmnmt.errors import DataError
 from tmnmt.progress import Progress
 from tmnmt.records import match_record, token_record
 from tmnmt.segments import Translation
+from tmnmt.source_hash import source_hash
 from tmnmt.text import words
 from tmnmt.translator import Translator
 
 FORMAT = 3
-PACKAGE = Path(__file__).parents[1]
-UNRELATED_FOLDERS = ("cli", "eval", "serve", "training")  # folders in which nothing translates
 UNIT = 64  # segments noted at a time where there is no session cache
 GOES_ON = "the same command goes on where this one stopped"
 CLEAR_PEAK = "5"  # written to clear_refs: the peak begins anew (proc(5))
@@ -31,20 +29,8 @@ CLEAR_PEAK = "5"  # written to clear_refs: the peak begins anew (proc(5))
 def digest(*described: object) -> str:
     """16 hexadecimal digits that name all that translations depend on: the code that makes them,
     and what is described."""
-    text = json.dumps([FORMAT, code(), *described], sort_keys=True, ensure_ascii=False)
+    text = json.dumps([FORMAT, source_hash(), *described], sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-@cache
-def code() -> str:
-    """A hash of the code that translates, as it stands when it is first asked for."""
-    paths = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
-    lines = (
-        f"{path.as_posix()} {hashlib.sha256((PACKAGE / path).read_bytes()).hexdigest()}"
-        for path in paths
-        if path.parts[0] not in UNRELATED_FOLDERS
-    )
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def units(sources: Sequence[str], documents: Sequence[str], whole: bool) -> list[list[str]]:

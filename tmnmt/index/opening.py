@@ -12,11 +12,11 @@ from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.formats.languages import normal_code
 from tmnmt.formats.moses import moses_ids, moses_pair
 from tmnmt.formats.stream import BLOCK, file_source
-from tmnmt.index.back_ends import is_index, open_index
+from tmnmt.index.back_ends import is_index, local_path, open_index
 from tmnmt.index.base import BuiltIndex
 from tmnmt.index.embedded.build import HalfIndexError, IndexExistsError
 from tmnmt.index.embedded.index import MemoryIndex
-from tmnmt.index.embedded.manifest import FORMAT, MANIFEST_FILE
+from tmnmt.index.embedded.manifest import FORMAT, MANIFEST_FILE, read_manifest
 from tmnmt.index.from_files import build_from_files
 from tmnmt.progress import ReadProgress
 
@@ -89,6 +89,29 @@ def _index(
     except HalfIndexError:  # a build was killed; nothing is ever added here
         return _index(path, folder, languages, progress, force=True)
     return MemoryIndex.open(folder)
+
+
+def memory_digest(place: str | Path, src_lang: str, tgt_lang: str) -> str:
+    """Names a memory as it is now: another one once it was changed, and the same for its copies.
+
+    place: the folder or address of an index, a memory file, or the PREFIX of two plain files.
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language.
+
+    Raises MemoryIndexError where there is no such index, and OSError for what cannot be read."""
+    if not is_index(place):
+        return _key(Path(place), src_lang, tgt_lang)
+    folder = local_path(place)
+    if folder is None:
+        with open_index(place, src_lang, tgt_lang) as index:
+            state = index.generation(), *index.changes(), len(index)
+        return hashlib.sha256(repr(state).encode()).hexdigest()
+    journal = read_manifest(folder).journal_path(folder)
+    digest = hashlib.sha256((folder / MANIFEST_FILE).read_bytes())
+    if journal.exists():
+        with journal.open("rb") as changes:
+            digest.update(hashlib.file_digest(changes, "sha256").digest())
+    return digest.hexdigest()
 
 
 def _key(path: Path, src_lang: str, tgt_lang: str) -> str:
