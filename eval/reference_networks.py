@@ -84,6 +84,7 @@ def main() -> None:
     parser.add_argument("--corpus", nargs="+", help="only these corpora of the configuration")
     parser.add_argument("--sentences", type=int, default=20_000)
     parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--learning-rate", type=float, help="of the network; not given: 1e-3")
     parser.add_argument("--batch-tokens", type=int, default=2000, help="of an update")
     parser.add_argument("--dev", type=int, default=500, help="dev segments")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
@@ -122,6 +123,8 @@ def main() -> None:
             dev_segments=options.dev,
             seed=seed,
         )
+        if options.learning_rate and config.learning_rate:  # that of `continued` stays 0
+            config = replace(config, learning_rate=options.learning_rate)
         if isinstance(config, ReferenceConfig):
             config = replace(
                 config,

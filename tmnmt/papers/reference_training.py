@@ -114,8 +114,8 @@ def find_anchors(
     config: ReferenceConfig,
     resume: bool = False,
 ) -> Standing:
-    """Gives a network anchors (C, e) of the mean states of about `anchor_sentences` sources, and
-    says how well they do."""
+    """Gives a network anchors (C, e) of the mean states of about `anchor_sentences` sources, without
+    their mean, and says how well they do."""
     make_folder(folder)
     points = pooled(backbone, vocab, sample_of(segments, config.anchor_sentences))
     kind = config.kind()
@@ -134,8 +134,18 @@ def find_anchors(
         TRAINED_NETWORK,
         Flat(config.anchor_gain, config.anchor_flat_epochs),
     )
-    network.anchors.copy_(part.module.anchors.detach())
+    network.anchors.copy_(without_mean(part.module.anchors.detach()))
     return standing
+
+
+def without_mean(anchors: Tensor) -> Tensor:
+    """Anchors (C, k) without the mean that they have in common, sqrt(k) long on average (OURS).
+
+    A constant that is added to all anchors is what a bias can stand for, so this changes how a
+    network learns, and hardly what it can say. With their mean, anchors of real sentences are so
+    alike that all weight goes to one of them before anything is learned."""
+    points = anchors - anchors.mean(0)
+    return points * (points.shape[1] ** 0.5 / points.norm(dim=-1).mean())
 
 
 @torch.no_grad()
