@@ -114,8 +114,8 @@ def find_anchors(
     config: ReferenceConfig,
     resume: bool = False,
 ) -> Standing:
-    """Gives a network anchors (C, e) of the mean states of about `anchor_sentences` sources, without
-    their mean, and says how well they do."""
+    """Gives a network anchors (C, e) of the mean states of about `anchor_sentences` sources,
+    without their mean, and says how well they do."""
     make_folder(folder)
     points = pooled(backbone, vocab, sample_of(segments, config.anchor_sentences))
     kind = config.kind()
