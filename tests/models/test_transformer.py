@@ -117,7 +117,7 @@ def test_hidden_states_have_one_length_and_are_read_as_the_sums_that_they_stand_
     encoded = model.encode(src, lengths)
     contexts, hiddens = model.forced(encoded, tgt)
     torch.testing.assert_close(hiddens.square().mean(-1), torch.ones(tgt.shape))
-    _, sums, _ = model._forced(encoded, tgt)
+    _, sums = model._forced(encoded, tgt)
     assert float(sums.square().mean(-1).std()) > 0.01
     torch.testing.assert_close(
         model.readout(tgt, hiddens, contexts),

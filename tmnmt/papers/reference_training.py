@@ -145,7 +145,8 @@ def without_mean(anchors: Tensor) -> Tensor:
     network learns, and hardly what it can say. With their mean, anchors of real sentences are so
     alike that all weight goes to one of them before anything is learned."""
     points = anchors - anchors.mean(0)
-    return points * (points.shape[1] ** 0.5 / points.norm(dim=-1).mean())
+    unit: Tensor = points.norm(dim=-1).mean() / points.shape[1] ** 0.5
+    return points / unit
 
 
 @torch.no_grad()
