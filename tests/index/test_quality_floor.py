@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tmnmt.errors import FormatError, UsageError
+from tmnmt.formats.tsv import write_tsv
 from tmnmt.index import MemoryIndex
 from tmnmt.index.from_files import QualityFloor, build_from_files
 
@@ -53,3 +54,13 @@ def test_a_table_may_have_a_column_of_scores(tmp_path: Path) -> None:
 def test_what_is_no_floor_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"is no floor; write PROPERTY=NUMBER"):
         QualityFloor(text)
+
+
+def test_a_score_stands_among_the_properties_of_a_table_that_is_written(tmp_path: Path) -> None:
+    build_from_files(tmp_path / "index", [table(tmp_path)], "en", "fr")
+    with MemoryIndex.open(tmp_path / "index") as index:
+        write_tsv(tmp_path / "out.tsv", index.segments())
+    counts, _ = build_from_files(
+        tmp_path / "again", [tmp_path / "out.tsv"], "en", "fr", floor=QualityFloor("score=0.8")
+    )
+    assert counts.segments == 1

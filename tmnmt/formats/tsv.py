@@ -57,6 +57,8 @@ NAMES = {
     "properties": ("properties",),
     "score": ("score",),
 }
+# the columns of a table that is written, in which a score stands among the properties
+WRITTEN = tuple(name for name in NAMES if name != "score")
 # what a header may call the name of a segment in its file, which becomes the property x-context
 UNIT_NAMES = ("context", "msgctxt", "key", "id", "segment_id")
 _UNIT_NAME = "unit name"  # the field of that column
@@ -461,7 +463,7 @@ def tsv_writer(path: Path) -> Iterator[Callable[[Segment], None]]:
 
     path: the file: .tsv, .tsv.gz or .tsv.xz."""
     with writing(path) as file:
-        file.write("\t".join(NAMES) + "\n")
+        file.write("\t".join(WRITTEN) + "\n")
         yield lambda segment: _write(file, segment)
 
 
@@ -490,7 +492,7 @@ def _cells(segment: Segment) -> list[str]:
         segment.user,
         pairs,
     ]
-    for field, cell in zip(NAMES, cells, strict=True):
+    for field, cell in zip(WRITTEN, cells, strict=True):
         if "\t" in cell or "\n" in cell or "\r" in cell:
             number = f"segment {segment.id}, " if segment.id else ""
             raise FormatError(
