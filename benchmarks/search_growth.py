@@ -1,7 +1,7 @@
 """How build and search grow with the memory: a plot and a table from 0.1 M segments up, in one run.
 
     python benchmarks/search_growth.py MEMORY... --held-out eval/splits/law.test.txt [--sizes 0.1 1]
-    [--plot growth.png]
+    [--folder FOLDER] [--plot growth.png]
 
 Real segments come first; when they are used up, copies of them in which 15 % of the tokens are
 replaced by others of the memory. Queries are segments of 5 to 80 tokens of the held-out documents;
@@ -16,14 +16,17 @@ import multiprocessing
 import random
 import statistics
 import tempfile
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
-from itertools import islice
+from itertools import accumulate, chain, islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from search_speed import conditions, sizes, without
 
 from tmnmt.eval.report.svg import line_chart
@@ -35,6 +38,7 @@ from tmnmt.text import match_tokens
 REPLACED = 0.15  # of the tokens of a copy
 THRESHOLDS = (0.5, 0.8)
 POOL = 100_000  # tokens that the copies draw from
+AT_ONCE = 10_000  # segments that are copied
 
 
 def main() -> None:
@@ -64,6 +68,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--sizes", type=float, nargs="+", default=[0.1, 0.2, 0.5, 1], help="millions of segments"
     )
+    parser.add_argument("--folder", type=Path, help="where indexes stay, one a size")
     parser.add_argument("--queries", type=int, default=500)
     parser.add_argument("--output", type=Path, help="JSON")
     parser.add_argument("--plot", type=Path, help="a picture: .png, .svg, .pdf")
@@ -78,27 +83,53 @@ def asked(options: argparse.Namespace) -> list[str]:
 
 
 def measure(options: argparse.Namespace, queries: list[str], size: int) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "index"
-        read = Clocked(islice(memory(options), size))
-        start = time.perf_counter()
-        manifest = build(path, read, options.src_lang, options.tgt_lang)
-        seconds = time.perf_counter() - start
-        row: dict[str, Any] = {
-            "build_s": seconds - read.seconds,
-            "read_s": read.seconds,
-            **sizes(manifest),
-        }
+    with nullcontext(options.folder) if options.folder else tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / str(size)
+        row: dict[str, Any] = {}
+        if not path.exists():
+            read, memory_of = Clocked(islice(memory(options), size)), AnonymousMemory()
+            start = time.perf_counter()
+            with memory_of:
+                manifest = build(path, read, options.src_lang, options.tgt_lang)
+            row["build_s"] = time.perf_counter() - start - read.seconds
+            row |= {"read_s": read.seconds, "anonymous_MB": memory_of.peak, **sizes(manifest)}
         start = time.perf_counter()
         with MemoryIndex.open(path) as index:
-            row["open_s"] = time.perf_counter() - start
-            index.threads = 1
-            index.search(queries, 3, min(THRESHOLDS))  # compiled, mapped and warm
-            for threshold in THRESHOLDS:
-                row[f"ms_at_{threshold}"] = statistics.fmean(
-                    milliseconds(index, queries, threshold)
-                )
+            row |= {"open_s": time.perf_counter() - start, "segments": len(index)}
+            for threads in (1, None):
+                index.threads = threads
+                index.search(queries, 3, min(THRESHOLDS))  # compiled, mapped and warm
+                name = "_all_cores" if threads is None else ""
+                for threshold in THRESHOLDS:
+                    row[f"ms_at_{threshold}{name}"] = statistics.fmean(
+                        milliseconds(index, queries, threshold)
+                    )
     return row
+
+
+class AnonymousMemory:
+    """The most memory of this process that no file stands for, above what it has at the start."""
+
+    def __init__(self) -> None:
+        self.peak = 0.0
+        self._stops = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> None:
+        self._start = self._now()
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._stops.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stops.wait(0.05):
+            self.peak = max(self.peak, self._now() - self._start)
+
+    def _now(self) -> float:
+        lines = Path("/proc/self/status").read_text(encoding="ascii").split("\n")
+        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("RssAnon"))
 
 
 class Clocked:
@@ -134,14 +165,17 @@ def memory(options: argparse.Namespace) -> Iterator[Segment]:
         if len(pool) < POOL:
             pool += match_tokens(segment.src)
         yield segment
-    draw = random.Random(1)
+    drawn_from, draw = np.array(pool, object), np.random.default_rng(1)
     while True:
-        for segment in real(options, []):
-            tokens = [
-                draw.choice(pool) if draw.random() < REPLACED else token
-                for token in match_tokens(segment.src)
-            ]
-            yield replace(segment, src=" ".join(tokens))
+        segments = real(options, [])
+        while together := [*islice(segments, AT_ONCE)]:
+            tokens = [match_tokens(segment.src) for segment in together]
+            words = np.array([*chain.from_iterable(tokens)], object)
+            places = np.flatnonzero(draw.random(len(words)) < REPLACED)
+            words[places] = drawn_from[draw.integers(len(drawn_from), size=len(places))]
+            ends = [*accumulate(map(len, tokens), initial=0)]
+            for row, segment in enumerate(together):
+                yield replace(segment, src=" ".join(words[ends[row] : ends[row + 1]]))
 
 
 def milliseconds(index: MemoryIndex, queries: list[str], threshold: float) -> Iterator[float]:
@@ -152,17 +186,20 @@ def milliseconds(index: MemoryIndex, queries: list[str], threshold: float) -> It
 
 
 def show(row: dict[str, Any]) -> None:
-    print(
-        f"{row['segments']:>10,} segments, {row['sources']:>10,} distinct; read or made in "
-        f"{row['read_s']:.0f} s, "
-        f"built in {row['build_s']:.0f} s, peak {row['peak_MB']:.0f} MB, postings "
-        f"{row['postings_MB']:.0f} MB, "
-        f"opened in {row['open_s']:.3f} s; "
-        + ", ".join(
-            f"{row[f'ms_at_{threshold}']:.3f} ms at {threshold}" for threshold in THRESHOLDS
-        ),
-        flush=True,
-    )
+    parts = [f"{row['segments']:>10,} segments"]
+    if "build_s" in row:
+        parts += [
+            f"{row['sources']:,} distinct",
+            f"read or made in {row['read_s']:.0f} s",
+            f"built in {row['build_s']:.0f} s",
+            f"peak {row['peak_MB']:.0f} MB, {row['anonymous_MB']:.0f} of them in no file",
+            f"postings {row['postings_MB']:.0f} MB",
+        ]
+    parts.append(f"opened in {row['open_s']:.3f} s")
+    for threshold in THRESHOLDS:
+        alone, together = row[f"ms_at_{threshold}"], row[f"ms_at_{threshold}_all_cores"]
+        parts.append(f"{alone:.3f} ms at {threshold} ({together:.3f} by all cores)")
+    print(", ".join(parts), flush=True)
 
 
 def plot(rows: list[dict[str, Any]], path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from brute_force import brute_force, pairs, queries, real_segments
@@ -13,8 +15,9 @@ from tmnmt.index import MemoryIndex, build
 from tmnmt.index.base import IndexQuery
 from tmnmt.index.concordance import Phrase
 from tmnmt.index.embedded import build as building
-from tmnmt.index.embedded import new_parts
+from tmnmt.index.embedded import new_parts, search
 from tmnmt.index.embedded.manifest import read_manifest
+from tmnmt.index.embedded.part import Part
 from tmnmt.index.filter import Filter
 from tmnmt.segments import Segment
 
@@ -68,6 +71,37 @@ def test_a_search_of_all_parts_equals_brute_force(index: MemoryIndex) -> None:
         for query in queries(12, k):
             found = pairs(index.search([query], k, threshold)[0])
             assert found == brute_force(query, everything, k, threshold)
+
+
+@pytest.mark.parametrize("threads", [2, 3, PARTS + 1])
+def test_threads_that_share_the_parts_find_the_same(
+    index: MemoryIndex, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    texts = queries(30, 5)
+    monkeypatch.setattr(index, "threads", 1)
+    alone = [index.search([text], 3, 0.5)[0] for text in texts]
+    monkeypatch.setattr(index, "threads", threads)
+    monkeypatch.setattr(search, "LEAST_SHARE", 1)
+    sharing = set[int]()
+    search_shares = search._search
+
+    def search_share(parts: list[tuple[int, Part]], *others: Any) -> list[search.SearchResult]:
+        sharing.add(threading.get_ident())
+        return search_shares(parts, *others)
+
+    monkeypatch.setattr(search, "_search", search_share)
+    assert [index.search([text], 3, 0.5)[0] for text in texts] == alone
+    assert len(sharing) > 1
+    assert index.search(texts, 3, 0.5) == alone
+
+
+def test_parts_are_shared_by_their_sizes_among_threads_that_pay() -> None:
+    million = search.LEAST_SHARE
+    assert search._shares([4 * million, 4 * million, 2 * million], 2) == [[0, 2], [1]]
+    assert search._shares([million, 3 * million, 2 * million], 2) == [[1], [0, 2]]
+    assert search._shares([4 * million, 9], 2) == [[0, 1]]
+    assert search._shares([9, 9], 2) == [[0, 1]]
+    assert search._shares([4 * million] * 3, 1) == [[0, 1, 2]]
 
 
 def test_all_that_is_looked_up_in_parts_is_what_one_part_has(

@@ -95,8 +95,9 @@ class MemoryIndex(FolderIndex):
     `with`.
 
     Every call sees what any process had changed, compacted or built anew by the time it began.
-    `threads` says how many threads search a batch, with the same answers; None takes one for every
-    core that this process may use."""
+    `threads` says how many threads share the queries of a batch, or the parts of a large index for
+    a single one, with the same answers; None takes one for every core that this process may
+    use."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         """path: the folder of the index.

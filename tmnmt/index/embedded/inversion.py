@@ -25,8 +25,9 @@ from tmnmt.system import reserve
 if TYPE_CHECKING:
     from tmnmt.index.kernels.inversion import Int32, Int64, UInt64
 
-# so many of the most frequent features are columns: 64 bytes a group, whatever the memory
-MOST_COLUMNS = 512
+# so many of the most frequent features are columns: 32 bytes a group, whatever the memory; twice as
+# many take as long to search
+MOST_COLUMNS = 256
 _BLOCK = 512  # groups; columns are whole blocks, as `kernels.BLOCK`
 MOST_POSITIONS = (1 << 31) - 1  # of a side
 _TOKENS_AT_ONCE = 1 << 20  # that are numbered anew

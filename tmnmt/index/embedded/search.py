@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import threading
 from array import array
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +33,7 @@ from tmnmt.segments import SearchWork
 
 QUERIES_A_CALL = 64  # of the compiled search; fewer would not be worth a thread
 MOST_HITS_A_CALL = 1 << 20  # 40 bytes each are set aside, found or not
+LEAST_SHARE = 1 << 20  # sources that are worth a thread, which costs some 0.05 ms a query
 _FLOAT = struct.Struct("d")
 
 
@@ -51,7 +55,7 @@ class SearchResult(NamedTuple):
     """What a search has found for a query.
 
     hits: of every part its best ones, best first, the parts in their order.
-    work: what was compared with the query."""
+    work: what was compared with the query; more where several threads share the parts."""
 
     hits: list[Hit]
     work: SearchWork
@@ -104,18 +108,60 @@ def search(
         part.postings.mapped for part in parts
     ]  # its arrays must live until all is done
     rows = [_row(part, mapped) for part, mapped in zip(parts, mapped_parts, strict=True)]
-    searched = array("q", [number for row in rows for number in row])
     size = max(1, min(QUERIES_A_CALL, MOST_HITS_A_CALL // (k * len(parts))))
     runs = [slice(i, i + size) for i in range(0, len(queries), size)]
 
-    def search_run(run: slice) -> list[SearchResult]:
-        return _search(parts, searched, queries[run], k, thresholds[run], without_equal)
+    def search_run(run: slice, numbers: Sequence[int] = range(len(parts))) -> list[SearchResult]:
+        searched = array("q", chain.from_iterable(rows[number] for number in numbers))
+        named = [(number, parts[number]) for number in numbers]
+        return _search(named, searched, queries[run], k, thresholds[run], without_equal)
 
+    if len(runs) == 1:
+        shares = _shares([part.postings.sources for part in parts], threads)
+        if len(shares) > 1:
+            others = [_threads().submit(search_run, runs[0], share) for share in shares[1:]]
+            of_shares = [search_run(runs[0], shares[0]), *(other.result() for other in others)]
+            return [_together(results) for results in zip(*of_shares, strict=True)]
     if threads == 1 or len(runs) < 2:
         return [result for run in runs for result in search_run(run)]
     search_run(slice(1))  # what is read or compiled once, before threads wait for it
     with ThreadPoolExecutor(min(threads, len(runs))) as pool:
         return [result for results in pool.map(search_run, runs) for result in results]
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Threads that wait for shares of a search, with the rooms that they have."""
+    return ThreadPoolExecutor(os.cpu_count() or 1, "search")
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_threads.cache_clear)  # a fork has none of the threads
+
+
+def _shares(sizes: Sequence[int], threads: int) -> list[list[int]]:
+    """The numbers of the parts that each thread searches, ascending: the largest part first, to the
+    thread that has least so far. Each thread has at least `LEAST_SHARE` sources.
+
+    sizes: (parts,), the sources of each.
+    threads: how many threads there are at most."""
+    shares = min(threads, len(sizes), max(1, sum(sizes) // LEAST_SHARE))
+    while True:
+        numbers, loads = [list[int]() for _ in range(shares)], [0] * shares
+        for number in sorted(range(len(sizes)), key=lambda number: -sizes[number]):
+            least = loads.index(min(loads))
+            numbers[least].append(number)
+            loads[least] += sizes[number]
+        if shares == 1 or min(loads) >= LEAST_SHARE:
+            return [sorted(share) for share in numbers]
+        shares -= 1
+
+
+def _together(results: Sequence[SearchResult]) -> SearchResult:
+    """What several threads have found for one query."""
+    hits = sorted(chain.from_iterable(result.hits for result in results), key=lambda hit: hit.part)
+    candidates, distances = map(sum, zip(*(result.work for result in results), strict=True))
+    return SearchResult(hits, SearchWork(candidates, distances))
 
 
 def _row(part: Part, mapped: Mapped) -> tuple[int, int, int, int]:
@@ -129,7 +175,7 @@ def _row(part: Part, mapped: Mapped) -> tuple[int, int, int, int]:
 
 
 def _search(
-    parts: Sequence[Part],
+    parts: Sequence[tuple[int, Part]],
     searched: array[int],
     queries: Sequence[PreparedQuery],
     k: int,
@@ -138,7 +184,7 @@ def _search(
 ) -> list[SearchResult]:
     text, query_rows = _encode(queries, thresholds)
     names = [query.query.without_document for query in queries]
-    documents = array("q", [part.postings.document(name) for part in parts for name in names])
+    documents = array("q", [part.postings.document(name) for _, part in parts for name in names])
     room = _room
     job = array(
         "q",
@@ -164,8 +210,8 @@ def _search(
         SearchResult([], SearchWork(*query_rows[start + QUERY - 2 : start + QUERY]))
         for start in range(0, len(query_rows), QUERY)
     ]
-    for number, part in enumerate(parts):
-        of_part = rows[rows[:, 1] == number] if len(parts) > 1 else rows
+    for place, (number, part) in enumerate(parts):
+        of_part = rows[rows[:, 1] == place] if len(parts) > 1 else rows
         ids = part.postings.ids_of(of_part[:, 2].astype(np.int64))
         for segment, (query, _, _, edits, score) in zip(ids, of_part.tolist(), strict=True):
             results[int(query)].hits.append(Hit(number, segment, int(edits), score))
