@@ -9,10 +9,11 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
+import cluster_trial
 import pytest
 import yaml
+from cluster_trial import Plan, Trial, cluster_module
 from elastic_server import script
 from places import JRC, ROOT
 from required import absent
@@ -24,16 +25,6 @@ CLUSTER = ROOT / "deploy" / "cluster"
 NEEDED = {"redis": "redis-server", "proxies": "caddy"}
 
 
-@pytest.fixture(scope="module")
-def benchmarks() -> Iterator[ModuleType]:
-    """The module of the trial."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "benchmarks"))
-        import cluster_trial
-
-        yield cluster_trial
-
-
 @pytest.fixture
 def place() -> Iterator[Path]:
     """A folder that `nobody` can reach, who runs Elasticsearch (pytest's are private)."""
@@ -43,9 +34,7 @@ def place() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def test_a_cluster_whose_parts_are_killed_and_hang_loses_nothing(
-    benchmarks: ModuleType, place: Path
-) -> None:
+def test_a_cluster_whose_parts_are_killed_and_hang_loses_nothing(place: Path) -> None:
     if trouble := script().missing():
         absent("elasticsearch", trouble)
     for kind, program in NEEDED.items():
@@ -54,16 +43,14 @@ def test_a_cluster_whose_parts_are_killed_and_hang_loses_nothing(
     write_tiny_model(place / "model")
     segments = [*read_memories([JRC], "en", "fr")][:200]
     texts = [source for source, _ in PAIRS] + [segment.src for segment in segments[:6]]
-    plan = benchmarks.Plan(
-        connections=4, pause=0.2, quiet=0.5, kills=1, hangs=1, hanging=2.0, away=0.2
-    )
-    cluster = benchmarks.cluster_module().Cluster(
+    plan = Plan(connections=4, pause=0.2, quiet=0.5, kills=1, hangs=1, hanging=2.0, away=0.2)
+    cluster = cluster_module().Cluster(
         place / "cluster", place / "model", nodes=1, memories=["law"], quick=True
     )
     told = list[str]()
     with cluster:
-        trial = benchmarks.Trial(plan, texts, cluster.port)
-        report = benchmarks.run(cluster, trial, segments, told.append)
+        trial = Trial(plan, texts, cluster.port)
+        report = cluster_trial.run(cluster, trial, segments, told.append)
     assert not report["lost or too much"] and not report["wrong answers"]
     assert report["refused while servers restart"] == 0
     assert report["acknowledged changes"]["confirm"] and report["acknowledged changes"]["desk"]
