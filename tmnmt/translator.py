@@ -128,6 +128,7 @@ class Translator:
         Raises ModelError for a folder that is no model. Raises MemoryIndexError or FormatError for
         what is no memory, and where neighbours are wanted of an index that has no keys. Raises
         UsageError for an option that is wrong or that this model cannot serve."""
+        from tmnmt.engine.building import calibrated
         from tmnmt.engine.loading import device_named, languages_of, load_layers, load_on
 
         check_memory(memory)
@@ -156,7 +157,7 @@ class Translator:
                 loaded,
                 parameters,
                 indexes,
-                settings,
+                calibrated(settings, options, indexes, loaded),
                 device,
                 writable,
                 trust,

@@ -227,6 +227,7 @@ def test_numbers_are_of_one_model_and_the_largest_memory(
         ({"reaches": {"pairs": {"tau": "x", "temperature": 0.1, "penalty": 0}}}, "no number"),
         ({"segments": -1}, "a count"),
         ({"model_loss": None}, "no number"),
+        ({"neighbours": 1001}, "no number from 0 to 1,000"),
         ({"trials": [{"reaches": {}, "loss": 1.0, "bleu": 101, "chrf": 1, "above": 1}]}, "to 100"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +12,17 @@ from typing import Any
 import pytest
 from repeating_memory import documents, student
 
-from tmnmt.calibration.held_out import MARGIN, Stretch, stretches
+from tmnmt.calibration import translation
+from tmnmt.calibration.held_out import MARGIN, Stretch, excluded_pairs, stretches
 from tmnmt.calibration.translation import translate_held_out
 from tmnmt.cli import run
 from tmnmt.config.options import TranslationOptions
 from tmnmt.eval import calibrate as calibrating
-from tmnmt.eval.calibrate import best_of, calibrate, compare
+from tmnmt.eval.calibrate import Way, best_of, calibrate, compare
 from tmnmt.index import MemoryIndex, build
+from tmnmt.keys.compute import compute, header_of, plan
+from tmnmt.keys.files import keys_dir
+from tmnmt.layers.contract import NearDraft
 from tmnmt.layers.reach import (
     STANDARD,
     Reach,
@@ -27,6 +32,7 @@ from tmnmt.layers.reach import (
     save_calibration,
 )
 from tmnmt.models.folder import Model
+from tmnmt.trained_layers.neighbours import Neighbours
 from tmnmt.translator import Translator, restrict
 
 WIDE, NOTHING = Reach(3.0, 0.3), Reach(1e-6, 0.1)
@@ -91,21 +97,21 @@ def test_the_standard_numbers_stay_unless_others_are_better_by_more_than_chance(
     standard = Trial(STANDARD, 1.1, 50.0, 70.0, 0.0)
     likelier, better = trial(70.4, 0.9, 0.2), trial(71.0, 0.99, 0.3)
     best = trial(71.5, 0.985, 0.5)
-    assert best_of([standard]) == STANDARD
-    assert best_of([standard, likelier]) == STANDARD
-    assert best_of([standard, likelier, better]) == better.reaches
-    assert best_of([standard, likelier, better, best]) == best.reaches
+    assert best_of([standard]) == standard
+    assert best_of([standard, likelier]) == standard
+    assert best_of([standard, likelier, better]) == better
+    assert best_of([standard, likelier, better, best]) == best
     by_chance = replace(better, above=0.96)  # enough for one comparison, too little for three
-    assert best_of([standard, by_chance]) == by_chance.reaches
-    assert best_of([standard, by_chance, likelier, likelier]) == STANDARD
+    assert best_of([standard, by_chance]) == by_chance
+    assert best_of([standard, by_chance, likelier, likelier]) == standard
 
 
 def test_resamples_say_how_often_numbers_are_better() -> None:
     references = [segment.tgt for segment in documents()[:40]]
     worse = [text.replace("o", "a") for text in references]
     mixed = [*references[:20], *worse[20:]]
-    losses = dict.fromkeys(REACHES, 1.0)
-    trials = compare(losses, references, [mixed, references, worse], "pt")
+    ways = [Way(reaches, 1.0) for reaches in REACHES]
+    trials = compare(ways, references, [mixed, references, worse], "pt")
     assert [each.reaches for each in trials] == [*REACHES]
     assert [each.above for each in trials] == [0.0, 1.0, 0.0]
     assert trials[1].chrf == trials[1].bleu == 100 > trials[0].chrf > trials[2].chrf
@@ -143,6 +149,97 @@ def test_likely_numbers_that_translate_worse_are_not_taken(
     assert calibrate(model, None, index).reaches == STANDARD
     monkeypatch.setattr(calibrating, "translate_held_out", writing(good=True))
     assert calibrate(model, None, index).reaches == likeliest.reaches
+
+
+def with_keys(index: MemoryIndex, model: Model) -> None:
+    compute(index, model, plan(index, header_of(model), model.vocab))
+
+
+def test_neighbours_of_held_out_segments_are_of_the_rest(
+    index: MemoryIndex, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_keys(index, model)
+    segments = [*index.segments()]
+    drawn = [Stretch((*segments[:4],), "owner"), Stretch((*segments[-3:],), "")]
+    excluded = excluded_pairs(index, drawn)
+    assert excluded == {
+        (segment.src, segment.tgt)
+        for segment in segments
+        if segment.document == "owner" or segment.id in near_to(drawn[1])
+    }
+    assert 0 < len(excluded) < len(segments)
+    found, as_it_is = set[tuple[str, str]](), Neighbours.near_drafts
+
+    def near_drafts(neighbours: Neighbours, *arguments: Any) -> list[NearDraft]:
+        results = as_it_is(neighbours, *arguments)
+        for near in results:
+            for position in near.positions.tolist():
+                segment = near.search.match(near.sentence, near.search.place(position)[0]).segment
+                found.add((segment.src, segment.tgt))
+        return results
+
+    monkeypatch.setattr(Neighbours, "near_drafts", near_drafts)
+    unlike = replace(
+        translation._settings(replace(model, products="fp32"), None),
+        fragments=0,
+        threshold=1.0,
+        short_threshold=1.0,
+    )
+    monkeypatch.setattr(translation, "_settings", lambda *_: unlike)
+    alone, beside = (
+        translate_held_out(model, None, index, drawn, [STANDARD], neighbours=count)
+        for count in (0, 2)
+    )
+    assert found and not found & excluded
+    assert alone[0] == beside[0] and alone[1] != beside[1]
+
+
+def test_neighbours_are_chosen_where_they_pay_and_then_read(
+    index: MemoryIndex,
+    model: Model,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    gain = [0]
+
+    def translate(
+        model: Model,
+        layers: None,
+        index: MemoryIndex,
+        drawn: Sequence[Stretch],
+        reaches: Sequence[Reaches],
+        *others: Any,
+    ) -> tuple[list[str], list[list[str]]]:
+        """Translations of which neighbours have so many more right."""
+        references = [segment.tgt for stretch in drawn for segment in stretch.segments]
+        right = gain[0] if len(others) == 3 and others[2] == 8 else 0
+        return references, [references[:right] + [""] * len(references[right:])] * len(reaches)
+
+    def neighbours(**options: Any) -> int:
+        options = {"mode": "nearest"} | options
+        translator = Translator.load(model.folder, [index], TranslationOptions(**options))
+        return translator.settings.neighbours
+
+    monkeypatch.setattr(calibrating, "translate_held_out", translate)
+    gain[0] = 10
+    assert {trial.neighbours for trial in calibrate(model, None, index).trials} == {0}
+    with_keys(index, model)
+    gain[0] = 0
+    assert calibrate(model, None, index).neighbours == 0 == neighbours()
+    gain[0] = 10
+    arguments = ["calibrate", "--model", str(model.folder), "--memory", str(index.path)]
+    assert run(arguments) == 0
+    out, error = capsys.readouterr()
+    assert out.endswith("neighbours\t8\n")
+    (chosen,) = (line for line in error.splitlines() if line.endswith("<- chosen"))
+    assert ", 8 neighbours: " in chosen and "above the same without in 100.0%" in chosen
+    assert neighbours() == 8 and neighbours(neighbours=3) == 3
+    assert neighbours(neighbours=0) == neighbours(mode="off") == 0
+    assert "has no keys" not in caplog.text
+    shutil.rmtree(keys_dir(index.path, model.states_hash))
+    assert neighbours() == 0
+    assert f"{index.path}: has no keys of model {model.states_hash}" in caplog.text
 
 
 def test_the_command_prints_the_numbers_and_keeps_them(

@@ -27,6 +27,12 @@ class Stretch:
     segments: tuple[Segment, ...]
     document: str
 
+    @property
+    def neighbourhood(self) -> range:
+        """The ids of its segments; of a stretch without a document those around them, too."""
+        margin = 0 if self.document else MARGIN
+        return range(self.segments[0].id - margin, self.segments[-1].id + margin + 1)
+
 
 class Rest(Index):
     """An index without one stretch and its surroundings. For every query it also lacks the segments
@@ -38,9 +44,7 @@ class Rest(Index):
         stretch: the segments that are held out."""
         self.index, self.stretch = index, stretch
         self.src_lang, self.tgt_lang = index.src_lang, index.tgt_lang
-        numbers = [segment.id for segment in stretch.segments]
-        margin = 0 if stretch.document else MARGIN
-        self._excluded_ids = range(numbers[0] - margin, numbers[-1] + margin + 1)
+        self._excluded_ids = stretch.neighbourhood
 
     def search(
         self,
@@ -116,6 +120,24 @@ def stretches(index: FolderIndex, segments: int, seed: int) -> list[Stretch]:
         taken_ids |= numbers
         documents |= {stretch.document} - {""}
     return sample
+
+
+def excluded_pairs(index: FolderIndex, sample: Sequence[Stretch]) -> set[tuple[str, str]]:
+    """The source and target of all segments that the rest of one of some stretches lacks: those of
+    their documents or neighbourhoods, and those that have a source of theirs.
+
+    index: the index of the memory.
+    sample: the stretches."""
+    documents = {stretch.document for stretch in sample} - {""}
+    numbers = {number for stretch in sample for number in stretch.neighbourhood}
+    sources = {normalise(segment.src) for stretch in sample for segment in stretch.segments}
+    return {
+        (segment.src, segment.tgt)
+        for segment in index.segments()
+        if segment.document in documents
+        or segment.id in numbers
+        or normalise(segment.src) in sources
+    }
 
 
 def _random_stretches(

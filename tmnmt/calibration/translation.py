@@ -5,15 +5,15 @@ are confirmed one after another."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tmnmt.calibration.fitting import are_scored
-from tmnmt.calibration.held_out import Rest, Stretch
+from tmnmt.calibration.held_out import Rest, Stretch, excluded_pairs
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.document_state import confirm_all
 from tmnmt.engine.piece import Piece
 from tmnmt.engine.pipeline import Passage
-from tmnmt.engine.settings import Settings, settled
+from tmnmt.engine.settings import Settings, WholeMemory, settled, whole_memory_of
 from tmnmt.index.base import FolderIndex
 from tmnmt.keys.compute import longest
 from tmnmt.layers.combine import MemoryLayers
@@ -47,6 +47,7 @@ def translate_held_out(
     reaches: Sequence[Reaches],
     device: str = "cpu",
     progress: Callable[[int], None] = lambda count: None,
+    neighbours: int = 0,
 ) -> tuple[list[str], list[list[str]]]:
     """Gives the references of all segments that are scored, and the translations of the segments
     with each of the numbers. Matches, fragments and what is confirmed are read as the model reads
@@ -58,11 +59,19 @@ def translate_held_out(
     stretches: the segments that are held out.
     reaches: the numbers that are tried.
     device: what torch computes on.
-    progress: a function that is called with the number of translations that are made."""
-    shared = Translator(model, layers, [index], _settings(layers), device, reaches=STANDARD)
+    progress: a function that is called with the number of translations that are made.
+    neighbours: how many positions of the whole memory, without all stretches, are read at every
+    word of a draft.
+
+    Raises MemoryIndexError where neighbours are read and the index has no keys of the model."""
+    settings = _settings(model, layers)
+    shared = Translator(model, layers, [index], settings, device, reaches=STANDARD)
+    whole = whole_memory_of(replace(settings, neighbours=neighbours), model, [index], device)
+    if whole is not None:
+        whole = whole.without(excluded_pairs(index, stretches))
     by_stretch = [_scored(model, stretch) for stretch in stretches]
     documents = [
-        [_document(shared, Rest(index, stretch), segments, numbers) for numbers in reaches]
+        [_document(shared, Rest(index, stretch), whole, segments, numbers) for numbers in reaches]
         for stretch, segments in zip(stretches, by_stretch, strict=True)
     ]
     working = [document for group in documents for document in group]
@@ -75,9 +84,11 @@ def translate_held_out(
     ]
 
 
-def _settings(layers: MemoryLayers | None) -> Settings:
-    """The settings that hold by default, except that nothing is taken as it stands."""
-    return settled(TranslationOptions(mode="nearest", verbatim=0), layers, "nearest")
+def _settings(model: Model, layers: MemoryLayers | None) -> Settings:
+    """The settings that hold by default with these products, except that nothing is taken as it
+    stands."""
+    options = TranslationOptions(mode="nearest", verbatim=0, precision=model.products)
+    return settled(options, layers, "nearest")
 
 
 def _scored(model: Model, stretch: Stretch) -> list[Segment]:
@@ -86,10 +97,17 @@ def _scored(model: Model, stretch: Stretch) -> list[Segment]:
 
 
 def _document(
-    shared: Translator, rest: Rest, segments: Sequence[Segment], reaches: Reaches
+    shared: Translator,
+    rest: Rest,
+    whole: WholeMemory | None,
+    segments: Sequence[Segment],
+    reaches: Reaches,
 ) -> _Document:
     translator = restrict(shared, [rest], [], shared.settings, reaches=reaches)
-    return _Document(iter(segments), translator.session(), translator.pipeline.passage())
+    pipeline = translator.pipeline
+    decoder = replace(pipeline.decoder, whole_memory=whole)
+    pipeline = replace(pipeline, writer=replace(pipeline.search, decoder=decoder))
+    return _Document(iter(segments), translator.session(), pipeline.passage())
 
 
 def _translate_next(shared: Translator, documents: Sequence[_Document]) -> list[_Document]:

@@ -51,9 +51,13 @@ def calibrate(
     server in the folder that has its keys on this machine. There translate, serve and evaluate find
     them.
 
+    Where tmnmt keys has computed the keys of the memory, the numbers chosen are then tried with 8
+    and with 16 neighbours of a draft, by the same rule. Where these pay, translate and evaluate
+    read as many without being asked; --neighbours 0 reads none.
+
     It takes as long as translating four times the segments that are held out: with a student one to
-    two minutes. The model and the memory stay as they are. Run it again when the memory has grown
-    much."""
+    two minutes; with keys two to three times as long. The model and the memory stay as they are.
+    Run it again when the memory has grown much."""
     from dataclasses import replace
     from json import dumps
 
@@ -90,18 +94,23 @@ def _print(calibration: Calibration) -> None:
     print("source\ttau\ttemperature\tpenalty\tdoubt")
     for source, numbers in calibration.reaches.by_source.items():
         print(source, *(f"{number:g}" for number in numbers), sep="\t")
+    if calibration.neighbours:
+        print("neighbours", calibration.neighbours, sep="\t")
     held_out = quantity(calibration.segments, "segment")
     subwords = quantity(calibration.subwords, "subword")
     lines = [
         f"{held_out} held out, {subwords}; {calibration.model_loss:.3f} nats a subword by the "
         "model alone. tau/temperature/doubt of pairs, session and fragments:"
     ]
+    chosen = calibration.reaches, calibration.neighbours
     for trial in calibration.trials:
         sources = trial.reaches.by_source.values()
         listed = ", ".join(f"{tau:g}/{t:g}/{doubt:g}" for tau, t, _, doubt in sources)
-        marker = "  <- chosen" if trial.reaches == calibration.reaches else ""
+        listed += f", {trial.neighbours} neighbours" if trial.neighbours else ""
+        first = "the same without" if trial.neighbours else "the standard numbers"
+        marker = "  <- chosen" if (trial.reaches, trial.neighbours) == chosen else ""
         lines.append(
             f"  {listed}: chrF2++ {trial.chrf:.2f}, BLEU {trial.bleu:.2f}, {trial.loss:.3f} nats; "
-            f"above the standard numbers in {trial.above:.1%}{marker}"
+            f"above {first} in {trial.above:.1%}{marker}"
         )
     typer.echo("\n".join(lines), err=True)

@@ -307,7 +307,7 @@ class Neighbours(Options):
         Help(
             "Words of the whole memory, by the keys of tmnmt keys, read at every word, with --mode "
             "nearest at those of a draft, where no pair is similar; not given, 16 with --mode knn "
-            "or --knn-adaptive, else 0."
+            "or --knn-adaptive, with --mode nearest what tmnmt calibrate has chosen, else 0."
         ),
     ] = None
     knn_weight: Annotated[

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+from tmnmt.config.options import ModelOptions
 from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.extension import Extensions, make_extensions, with_extensions
 from tmnmt.engine.invented_words import invented_words
@@ -22,7 +23,7 @@ from tmnmt.index.base import Index
 from tmnmt.index.match_value import Trust
 from tmnmt.keys.compute import longest, longest_whole
 from tmnmt.layers.combine import MemoryLayers
-from tmnmt.layers.reach import STANDARD, Reaches, reaches_of
+from tmnmt.layers.reach import STANDARD, Reaches, neighbours_of, reaches_of
 from tmnmt.models.folder import Model
 
 
@@ -81,6 +82,25 @@ def build_pipeline(
         tally=tally,
         lock=lock,
     )
+
+
+def calibrated(
+    settings: Settings, options: ModelOptions, indexes: Sequence[Index], model: Model
+) -> Settings:
+    """The settings with as many neighbours of a draft as `tmnmt calibrate` has chosen for the
+    memories, where these have keys, and the options leave the number open.
+
+    settings: what the options come to without the memories.
+    options: the options.
+    indexes: the open indexes that are searched.
+    model: the model.
+
+    Raises DataError where a file of chosen numbers is damaged."""
+    is_open = options.neighbours is None and options.knn_adaptive is None
+    if settings.mode != "nearest" or not is_open:
+        return settings
+    states_hash = replace(model.reading(settings), products=settings.precision).states_hash
+    return replace(settings, neighbours=neighbours_of(indexes, states_hash))
 
 
 def _reader(model: Model, settings: Settings) -> Reader:

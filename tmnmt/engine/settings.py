@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -93,7 +93,8 @@ class Settings(ModelOptions):
 def settled(options: ModelOptions, parameters: MemoryLayers | None, mode: str) -> Settings:
     """The settings that options come to. Where the options leave it open, the mode is the one given
     here, the session cache has as many slots as it has learned with if anything is written to it,
-    and 16 neighbours are read in mode knn and by an adaptive kNN, and none otherwise.
+    and 16 neighbours are read in mode knn and by an adaptive kNN, and none otherwise; how many a
+    calibration has chosen, `tmnmt.engine.building.calibrated` says.
 
     options: the options.
     parameters: the memory layers that the model has learned; None where it has learned none.
@@ -242,6 +243,11 @@ class WholeMemory(Protocol):
 
         sources: what is translated.
         drafts: the states of the draft of each."""
+
+    def without(self, pairs: Iterable[tuple[str, str]]) -> WholeMemory:
+        """The same memories without some pairs, in `near_drafts`.
+
+        pairs: source and target of each."""
 
     def query(
         self, sources: Sequence[str], pairs: Sequence[Sequence[tuple[str, str]]]

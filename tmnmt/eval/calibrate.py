@@ -7,11 +7,15 @@ translations do.
 
 The standard numbers stay unless others are better by more than chance: by chrF2++, in at least
 1 - 0.05 / n of 1,000 paired bootstrap resamples, n being how many are compared with the standard
-ones. Of several such numbers those of the highest chrF2++ are taken."""
+ones. Of several such numbers those of the highest chrF2++ are taken.
+
+Where the index has keys of the model, the numbers that were chosen are then compared, by the same
+rule, with themselves and the positions of the whole memory that are near to a draft."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +26,7 @@ from tmnmt.eval.measures.metrics import count, metrics
 from tmnmt.eval.measures.significance import Scored
 from tmnmt.eval.measures.verdict import LEVEL
 from tmnmt.index.base import FolderIndex
+from tmnmt.keys.files import models_of
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.reach import STANDARD, Calibration, Reaches, Trial
 from tmnmt.models.folder import Model
@@ -29,6 +34,16 @@ from tmnmt.progress import Progress
 
 SEGMENTS = 200
 JUDGE = "chrF2++"
+NEIGHBOURS = 8, 16  # of a word of a draft, that are tried
+
+
+class Way(NamedTuple):
+    """A way to read positions: the numbers, the loss of the references by them, and how many
+    neighbours of a word of a draft are read."""
+
+    reaches: Reaches
+    loss: float
+    neighbours: int = 0
 
 
 def calibrate(
@@ -48,12 +63,27 @@ def calibrate(
     total = sum(len(stretch.segments) for stretch in sample)
     with Progress("calibrating", "segments", total) as progress:
         likely = likelihoods(model, index, sample, device, progress.advance)
-    losses = {STANDARD: likely.standard, **dict(likely.candidates)}
-    with Progress("translating", "segments", len(losses) * likely.segments) as progress:
+    ways = [Way(STANDARD, likely.standard), *(Way(*candidate) for candidate in likely.candidates)]
+    counts = NEIGHBOURS if model.states_hash in models_of(index.folder) else ()
+    total = (len(ways) + len(counts)) * likely.segments
+    with Progress("translating", "segments", total) as progress:
         references, translations = translate_held_out(
-            model, layers, index, sample, [*losses], device, progress.advance
+            model, layers, index, sample, [way.reaches for way in ways], device, progress.advance
         )
-    trials = compare(losses, references, translations, index.tgt_lang)
+        trials = compare(ways, references, translations, index.tgt_lang)
+        chosen = best_of(trials)
+        if counts:
+            place = trials.index(chosen)
+            ways, translations = [ways[place]], [translations[place]]
+            for count in counts:
+                ways.append(ways[0]._replace(neighbours=count))
+                _, (texts,) = translate_held_out(
+                    model, layers, index, sample, [chosen.reaches], device, progress.advance, count
+                )
+                translations.append(texts)
+            beside = compare(ways, references, translations, index.tgt_lang)
+            chosen = best_of(beside)
+            trials += beside[1:]
     return Calibration(
         model=model.states_hash,
         memory=len(index),
@@ -61,17 +91,18 @@ def calibrate(
         subwords=likely.subwords,
         model_loss=likely.model,
         trials=trials,
-        reaches=best_of(trials),
+        reaches=chosen.reaches,
+        neighbours=chosen.neighbours,
     )
 
 
 def compare(
-    losses: dict[Reaches, float],
+    ways: Sequence[Way],
     references: Sequence[str],
     translations: Sequence[Sequence[str]],
     language: str,
 ) -> list[Trial]:
-    """A trial of every numbers, the standard ones first, by their translations."""
+    """A trial of every way, by its translations. All are compared with the first."""
     scored = {
         metric.name: [
             Scored(metric, counts) for counts in count(metric, [references], translations)
@@ -79,25 +110,24 @@ def compare(
         for metric in metrics(language)
         if metric.name in ("BLEU", JUDGE)
     }
-    standard, *_ = scored[JUDGE]
+    first, *_ = scored[JUDGE]
     return [
         Trial(
-            reaches=reaches,
-            loss=loss,
+            reaches=way.reaches,
+            loss=way.loss,
             bleu=round(bleu.score, 2),
             chrf=round(chrf.score, 2),
-            above=float(np.mean(chrf.resampled > standard.resampled)),
+            above=float(np.mean(chrf.resampled > first.resampled)),
+            neighbours=way.neighbours,
         )
-        for (reaches, loss), bleu, chrf in zip(
-            losses.items(), scored["BLEU"], scored[JUDGE], strict=True
-        )
+        for way, bleu, chrf in zip(ways, scored["BLEU"], scored[JUDGE], strict=True)
     ]
 
 
-def best_of(trials: Sequence[Trial]) -> Reaches:
-    """The numbers that are better than the first by more than chance, the best of several; else
-    those of the first."""
+def best_of(trials: Sequence[Trial]) -> Trial:
+    """The trial that is better than the first by more than chance, the best of several; else the
+    first."""
     first, *rivals = trials
     threshold = 1.0 - LEVEL / max(len(rivals), 1)
     better = [trial for trial in rivals if trial.above >= threshold]
-    return max(better, key=lambda trial: trial.chrf, default=first).reaches
+    return max(better, key=lambda trial: trial.chrf, default=first)

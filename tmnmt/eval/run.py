@@ -17,6 +17,7 @@ from typing import Any
 
 from tmnmt.config.option import options_of
 from tmnmt.config.options import REQUESTING, HostedBase, Remember
+from tmnmt.engine.building import calibrated
 from tmnmt.engine.loading import load_layers
 from tmnmt.engine.settings import Settings, check, settled
 from tmnmt.errors import DataError, FormatError, UsageError
@@ -410,8 +411,7 @@ class Job:
         indexes: list[Index] = [memory.index for memory in memories]
         if self.system.pairs == "random":
             indexes = [RandomPairs([segment for memory in memories for segment in memory.segments])]
-        settings = settings_of(self.system, parameters)
-        return Translator(model, parameters, indexes, settings, reaches=self._reaches)
+        return Translator(model, parameters, indexes, self._engine, reaches=self._reaches)
 
     def confirmed(self) -> list[list[Pair | None]] | None:
         """What is confirmed after every segment of every unit; None where nothing is."""
@@ -468,7 +468,12 @@ class Job:
 
     @property
     def _engine(self) -> Settings:
-        return settings_of(self.system, self.run.models[self.system.model][1])
+        model, layers = self.run.models[self.system.model]
+        settings = settings_of(self.system, layers)
+        if self.system.pairs == "random":
+            return settings
+        indexes = [self.run.memories[name].index for name in self.memory_names]
+        return calibrated(settings, self.system.options, indexes, model)
 
     @property
     def _settings(self) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from tmnmt.errors import DataError, MemoryIndexError
 from tmnmt.index.base import FolderIndex, Index, has_folder
 from tmnmt.index.embedded.manifest import KEYS_DIR
 from tmnmt.index.embedded.small_json import is_count, is_text, read_small
+from tmnmt.keys.files import models_of
 
 SUFFIX = ".reach.json"
 FORMAT = 3
@@ -31,6 +32,7 @@ COUNTS = "memory", "segments", "subwords"
 FIGURES = {"loss": math.inf, "bleu": 100.0, "chrf": 100.0, "above": 1.0}  # of a trial, at most
 GROWTH = 2.0  # a memory that has changed its size by this factor is another one
 LARGEST = 4.0  # of a distance, hence of tau
+MOST_NEIGHBOURS = 1000  # of a word, as the option has it
 LEAST_SCORE = 1e-6  # of a pair that has nothing in common with the text
 
 log = logging.getLogger(__name__)
@@ -102,7 +104,10 @@ class Trial:
     loss: float  # nats a subword of the references, beside what was confirmed before
     bleu: float  # of the translations
     chrf: float  # chrF2++
-    above: float  # share of the resamples in which chrf is above that of the standard numbers
+    # share of the resamples in which chrf is above that of the standard numbers; with neighbours,
+    # above that of the same numbers without them
+    above: float
+    neighbours: int = 0  # that were read of a word of a draft
 
 
 @dataclass(frozen=True)
@@ -116,6 +121,7 @@ class Calibration:
     model_loss: float  # nats a subword of the references, by the model alone
     trials: Sequence[Trial]  # of the standard numbers, and of others
     reaches: Reaches  # those chosen
+    neighbours: int = 0  # those chosen, of a word of a draft; 0: none are read
 
     def record(self) -> dict[str, Any]:
         """The same for JSON."""
@@ -148,12 +154,13 @@ def save_calibration(index_dir: Path, calibration: Calibration) -> Path:
     return path
 
 
-def load_calibration(index_dir: Path, model: str) -> Calibration | None:
+def load_calibration(index_dir: Path, model: str, warns: bool = True) -> Calibration | None:
     """The numbers that an index keeps for a model; None where it keeps none, and where a former
     version has chosen them, which a logged warning says.
 
     index_dir: the folder of the index.
     model: the `states_hash` of the model.
+    warns: whether that is logged.
 
     Raises DataError where they are damaged."""
     path = reach_file(index_dir, model)
@@ -162,11 +169,12 @@ def load_calibration(index_dir: Path, model: str) -> Calibration | None:
     try:
         content = read_small(path, MOST_BYTES)[1]
         if isinstance(content, dict) and content.get("format") in FORMER:
-            log.warning(
-                "%s: was chosen by a former version, which read positions in another way; standard "
-                "numbers hold. Run tmnmt calibrate again",
-                path,
-            )
+            if warns:
+                log.warning(
+                    "%s: was chosen by a former version, which read positions in another way; "
+                    "standard numbers hold. Run tmnmt calibrate again",
+                    path,
+                )
             return None
         return _calibration(content, model)
     except (OSError, ValueError) as error:
@@ -185,31 +193,65 @@ def reaches_of(indexes: Sequence[Index], model: str) -> Reaches:
     model: the `states_hash` of the model.
 
     Raises DataError where a file of numbers is damaged."""
-    selection = STANDARD
-    largest = 0
-    for index in indexes:
-        if not has_folder(index):
-            continue
+    for index in filter(has_folder, indexes):
         calibration = load_calibration(index.folder, model)
         if calibration is None:
             _warn_of_others(index.folder, model)
-        elif calibration.memory > largest and _fits(calibration, index):
-            selection, largest = calibration.reaches, calibration.memory
-    return selection
+        elif not _fits(calibration, index):
+            log.warning(
+                "%s: was calibrated with %d segments and has %d now; run tmnmt calibrate again",
+                index.folder,
+                calibration.memory,
+                len(index),
+            )
+    calibration = calibration_of(indexes, model)
+    return calibration.reaches if calibration is not None else STANDARD
+
+
+def neighbours_of(indexes: Sequence[Index], model: str) -> int:
+    """How many positions of the whole memory are read at a word of a draft, as the largest memory
+    that was calibrated for the model has it; 0 for none. All memories need keys of the model: a
+    logged warning names one that has none.
+
+    indexes: the memories.
+    model: the `states_hash` of the model.
+
+    Raises DataError where a file of numbers is damaged."""
+    calibration = calibration_of(indexes, model)
+    if calibration is None or not calibration.neighbours:
+        return 0
+    for index in indexes:
+        if not has_folder(index) or model not in models_of(index.folder):
+            log.warning(
+                "%s: has no keys of model %s, so the neighbours that tmnmt calibrate has chosen "
+                "are not read; run tmnmt keys, or give --neighbours 0",
+                index.folder if has_folder(index) else "a memory",
+                model,
+            )
+            return 0
+    return calibration.neighbours
+
+
+def calibration_of(indexes: Sequence[Index], model: str) -> Calibration | None:
+    """What was chosen for the largest of some memories, of those that were calibrated for the model
+    and are still about as large as they were; None where there is none.
+
+    indexes: the memories.
+    model: the `states_hash` of the model.
+
+    Raises DataError where a file of numbers is damaged."""
+    found = [
+        calibration
+        for index in filter(has_folder, indexes)
+        if (calibration := load_calibration(index.folder, model, warns=False)) is not None
+        and _fits(calibration, index)
+    ]
+    return max(found, key=lambda calibration: calibration.memory, default=None)
 
 
 def _fits(calibration: Calibration, index: FolderIndex) -> bool:
-    """Whether the memory is still about as large as it was; a logged warning says where not."""
-    size = len(index)
-    if calibration.memory / GROWTH < size < calibration.memory * GROWTH:
-        return True
-    log.warning(
-        "%s: was calibrated with %d segments and has %d now; run tmnmt calibrate again",
-        index.folder,
-        calibration.memory,
-        size,
-    )
-    return False
+    """Whether the memory is still about as large as it was."""
+    return calibration.memory / GROWTH < len(index) < calibration.memory * GROWTH
 
 
 def _warn_of_others(index_dir: Path, model: str) -> None:
@@ -244,6 +286,7 @@ def _calibration(content: Any, model: str) -> Calibration:
         _number(content.get("model_loss"), math.inf),
         [*map(_trial, trials)],
         _reaches(content.get("reaches")),
+        _neighbours(content),
     )
 
 
@@ -251,7 +294,16 @@ def _trial(content: Any) -> Trial:
     if not isinstance(content, dict):
         raise ValueError("a trial is missing")
     figures = (_number(content.get(name), maximum) for name, maximum in FIGURES.items())
-    return Trial(_reaches(content.get("reaches")), *figures)
+    loss, bleu, chrf, above = figures
+    return Trial(_reaches(content.get("reaches")), loss, bleu, chrf, above, _neighbours(content))
+
+
+def _neighbours(content: dict[str, Any]) -> int:
+    """How many are read; none where a former version has not tried any."""
+    count = content.get("neighbours", 0)
+    if not is_count(count) or count > MOST_NEIGHBOURS:
+        raise ValueError(f"{count!r} neighbours are no number from 0 to {MOST_NEIGHBOURS:,}")
+    return int(count)
 
 
 def _reaches(content: Any) -> Reaches:

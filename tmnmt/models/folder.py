@@ -25,7 +25,7 @@ import torch
 from safetensors import SafetensorError
 from torch import nn
 
-from tmnmt.config.options import Decoding
+from tmnmt.config.options import Decoding, Precision
 from tmnmt.durable import make_folder, write
 from tmnmt.errors import ModelError, short_repr
 from tmnmt.models.addresses import is_address, opener_of
@@ -105,7 +105,7 @@ class Model:
     hash: str
     folder: Path
     base_hash: str  # without the network beside the base; where there is none, the same
-    products: str | None = None  # in which precision; None: as config.toml says, else fp32
+    products: Precision | None = None  # in which precision; None: as config.toml says, else fp32
 
     def plain(self) -> Model:
         """The same without the network beside its base, if it has one."""

@@ -141,11 +141,12 @@ def _model(
 
 
 def translation_options(options: ServedParts) -> TranslationOptions:
-    """How models translate that a server has.
+    """How models translate that a server has. Neighbours are of all memories, and those who ask a
+    server may each have others, so none are read.
 
     options: what is served."""
     hosted = {option.name: getattr(options, option.name) for option in options_of(HostedBase)}
-    return TranslationOptions(keep=options.keep, threads=options.threads, **hosted)
+    return TranslationOptions(keep=options.keep, threads=options.threads, neighbours=0, **hosted)
 
 
 def _version(folder: Path) -> Hashable:

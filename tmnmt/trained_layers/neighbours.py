@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Protocol
 
@@ -45,7 +45,7 @@ class NeighbourQuery:
 
     sources: what is translated; pairs: what is read of each sentence anyway, and is no neighbour
     once more; voting: how the words of neighbours are mixed in, where they are no further
-    positions."""
+    positions; left_out: the numbers of pairs that are not found."""
 
     def __init__(
         self,
@@ -54,8 +54,9 @@ class NeighbourQuery:
         sources: Sequence[str],
         pairs: Sequence[Sequence[tuple[str, str]]],
         voting: object | None = None,
+        left_out: Iterable[int] = (),
     ) -> None:
-        self._known_pairs = datastore.forget()
+        self._known_pairs = datastore.forget(left_out)
         self.voting = voting
         self.datastore, self.k = datastore, k
         self._sources = [match_tokens(source) for source in sources]
@@ -178,18 +179,27 @@ class NeighbourQuery:
 class Neighbours:
     """What is read of the whole memory: `k` neighbours of a word. `voting`: how their words are
     mixed in; None: they are further positions beside the pairs. `is_drafted`: whether they are
-    those of a draft's words, found once."""
+    those of a draft's words, found once. `left_out`: the numbers of pairs that are not found then.
+    """
 
     datastore: Datastore
     k: int
     voting: object | None
     is_drafted: bool = False
+    left_out: frozenset[int] = frozenset()
+
+    def without(self, pairs: Iterable[tuple[str, str]]) -> Neighbours:
+        """The same without some pairs, each of source and target, near to drafts."""
+        numbers = {number for pair in pairs for number in self.datastore.pair_of(*pair)}
+        return replace(self, left_out=self.left_out | numbers)
 
     def near_drafts(self, sources: Sequence[str], drafts: Sequence[PairKeys]) -> list[NearDraft]:
         """The positions near to the draft of each of the sources."""
-        return NeighbourQuery(self.datastore, self.k, sources, [()] * len(sources)).near_drafts(
-            drafts
+        nothing_else = [()] * len(sources)
+        query = NeighbourQuery(
+            self.datastore, self.k, sources, nothing_else, left_out=self.left_out
         )
+        return query.near_drafts(drafts)
 
     def query(
         self, sources: Sequence[str], pairs: Sequence[Sequence[tuple[str, str]]]
