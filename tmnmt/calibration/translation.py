@@ -68,7 +68,7 @@ def translate_held_out(
     shared = Translator(model, layers, [index], settings, device, reaches=STANDARD)
     whole = whole_memory_of(replace(settings, neighbours=neighbours), model, [index], device)
     if whole is not None:
-        whole = whole.without(excluded_pairs(index, stretches))
+        whole = whole.excluding(excluded_pairs(index, stretches))
     by_stretch = [_scored(model, stretch) for stretch in stretches]
     documents = [
         [_document(shared, Rest(index, stretch), whole, segments, numbers) for numbers in reaches]

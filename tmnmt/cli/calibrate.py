@@ -102,13 +102,13 @@ def _print(calibration: Calibration) -> None:
         f"{held_out} held out, {subwords}; {calibration.model_loss:.3f} nats a subword by the "
         "model alone. tau/temperature/doubt of pairs, session and fragments:"
     ]
-    chosen = calibration.reaches, calibration.neighbours
+    choice = calibration.reaches, calibration.neighbours
     for trial in calibration.trials:
         sources = trial.reaches.by_source.values()
         listed = ", ".join(f"{tau:g}/{t:g}/{doubt:g}" for tau, t, _, doubt in sources)
         listed += f", {trial.neighbours} neighbours" if trial.neighbours else ""
         first = "the same without" if trial.neighbours else "the standard numbers"
-        marker = "  <- chosen" if (trial.reaches, trial.neighbours) == chosen else ""
+        marker = "  <- chosen" if (trial.reaches, trial.neighbours) == choice else ""
         lines.append(
             f"  {listed}: chrF2++ {trial.chrf:.2f}, BLEU {trial.bleu:.2f}, {trial.loss:.3f} nats; "
             f"above {first} in {trial.above:.1%}{marker}"

@@ -244,7 +244,7 @@ class WholeMemory(Protocol):
         sources: what is translated.
         drafts: the states of the draft of each."""
 
-    def without(self, pairs: Iterable[tuple[str, str]]) -> WholeMemory:
+    def excluding(self, pairs: Iterable[tuple[str, str]]) -> WholeMemory:
         """The same memories without some pairs, in `near_drafts`.
 
         pairs: source and target of each."""

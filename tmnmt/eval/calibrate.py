@@ -71,19 +71,19 @@ def calibrate(
             model, layers, index, sample, [way.reaches for way in ways], device, progress.advance
         )
         trials = compare(ways, references, translations, index.tgt_lang)
-        chosen = best_of(trials)
+        choice = best_of(trials)
         if counts:
-            place = trials.index(chosen)
+            place = trials.index(choice)
             ways, translations = [ways[place]], [translations[place]]
             for count in counts:
                 ways.append(ways[0]._replace(neighbours=count))
                 _, (texts,) = translate_held_out(
-                    model, layers, index, sample, [chosen.reaches], device, progress.advance, count
+                    model, layers, index, sample, [choice.reaches], device, progress.advance, count
                 )
                 translations.append(texts)
-            beside = compare(ways, references, translations, index.tgt_lang)
-            chosen = best_of(beside)
-            trials += beside[1:]
+            neighbour_trials = compare(ways, references, translations, index.tgt_lang)
+            choice = best_of(neighbour_trials)
+            trials += neighbour_trials[1:]
     return Calibration(
         model=model.states_hash,
         memory=len(index),
@@ -91,8 +91,8 @@ def calibrate(
         subwords=likely.subwords,
         model_loss=likely.model,
         trials=trials,
-        reaches=chosen.reaches,
-        neighbours=chosen.neighbours,
+        reaches=choice.reaches,
+        neighbours=choice.neighbours,
     )
 
 

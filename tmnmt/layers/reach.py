@@ -240,13 +240,13 @@ def calibration_of(indexes: Sequence[Index], model: str) -> Calibration | None:
     model: the `states_hash` of the model.
 
     Raises DataError where a file of numbers is damaged."""
-    found = [
+    calibrations = [
         calibration
         for index in filter(has_folder, indexes)
         if (calibration := load_calibration(index.folder, model, warns=False)) is not None
         and _fits(calibration, index)
     ]
-    return max(found, key=lambda calibration: calibration.memory, default=None)
+    return max(calibrations, key=lambda calibration: calibration.memory, default=None)
 
 
 def _fits(calibration: Calibration, index: FolderIndex) -> bool:

@@ -188,7 +188,7 @@ class Neighbours:
     is_drafted: bool = False
     left_out: frozenset[int] = frozenset()
 
-    def without(self, pairs: Iterable[tuple[str, str]]) -> Neighbours:
+    def excluding(self, pairs: Iterable[tuple[str, str]]) -> Neighbours:
         """The same without some pairs, each of source and target, near to drafts."""
         numbers = {number for pair in pairs for number in self.datastore.pair_of(*pair)}
         return replace(self, left_out=self.left_out | numbers)
