@@ -56,7 +56,7 @@ def calibrate(
     read as many without being asked; --neighbours 0 reads none.
 
     It takes as long as translating four times the segments that are held out: with a student one to
-    two minutes; with keys two to three times as long. The model and the memory stay as they are.
+    two minutes; with keys about twice as long. The model and the memory stay as they are.
     Run it again when the memory has grown much."""
     from dataclasses import replace
     from json import dumps
