@@ -22,7 +22,6 @@ from tmnmt.errors import DataError, MemoryIndexError
 from tmnmt.index.base import FolderIndex, Index, has_folder
 from tmnmt.index.embedded.manifest import KEYS_DIR
 from tmnmt.index.embedded.small_json import is_count, is_text, read_small
-from tmnmt.keys.files import models_of
 
 SUFFIX = ".reach.json"
 FORMAT = 3
@@ -220,6 +219,8 @@ def neighbours_of(indexes: Sequence[Index], model: str) -> int:
     calibration = calibration_of(indexes, model)
     if calibration is None or not calibration.neighbours:
         return 0
+    from tmnmt.keys.files import models_of  # which needs torch
+
     for index in indexes:
         if not has_folder(index) or model not in models_of(index.folder):
             log.warning(
