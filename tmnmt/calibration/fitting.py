@@ -303,7 +303,7 @@ class _Sample:
             precomputed=[files] if files is not None else [],
             directions=True,
             model=header,
-            forcing=lambda: model.for_directions,
+            forcing=model.forcing,
             shortlist=Shortlist.by_default(model),
         )
 

@@ -153,6 +153,7 @@ def make_beam_writer(
         layers = layers or MemoryLayers()
     backbone, vocab = model.decoding, model.vocab
     low_score = model.config.get("low_score", -math.inf)
+    shortlist = shortlist_of(settings, model)
     return BeamWriter(
         Decoder(
             backbone=backbone,
@@ -163,7 +164,7 @@ def make_beam_writer(
             linker=Linker(backbone, vocab, device),
             vocab=vocab,
             src_lang=model.config["src_lang"],
-            shortlist=shortlist_of(settings, model),
+            shortlist=shortlist,
             extensions=extensions,
             whole_memory=whole_memory_of(settings, model, indexes, device),
             doubtful=DOUBTFUL * low_score,
@@ -175,16 +176,22 @@ def make_beam_writer(
             low_score=low_score,
             nbest=settings.nbest,
         ),
-        _pair_keys(model, indexes, settings, device),
+        _pair_keys(model, indexes, settings, device, shortlist),
     )
 
 
 def _pair_keys(
-    model: Model, indexes: Sequence[Index], settings: Settings, device: str
+    model: Model,
+    indexes: Sequence[Index],
+    settings: Settings,
+    device: str,
+    shortlist: Shortlist | None,
 ) -> PairKeyStore:
     """The store of pair keys. It reads them where `tmnmt keys` has computed them, and computes the
-    others at need."""
+    others at need. `shortlist`: that which the decoder reads."""
     reads_directions = settings.mode == "nearest"
+    if reads_directions and settings.shortlist is not None:
+        shortlist = Shortlist.by_default(model)
     header = header_of(model, DIRECTIONS if reads_directions else PAIRS)
     files = [
         keys
@@ -199,6 +206,6 @@ def _pair_keys(
         precomputed=files,
         directions=reads_directions,
         model=header,
-        forcing=lambda: model.for_directions,
-        shortlist=Shortlist.by_default(model) if reads_directions else None,
+        forcing=model.forcing if reads_directions else None,
+        shortlist=shortlist if reads_directions else None,
     )

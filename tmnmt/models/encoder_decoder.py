@@ -41,7 +41,7 @@ from tmnmt.compiled.kernels import (
 from tmnmt.models.base import Columns, Trainable, shift
 from tmnmt.models.decoding import check_int8, for_decoding
 from tmnmt.models.int8 import Int8Product, Int8Weight
-from tmnmt.models.products import Product, Rounded, product
+from tmnmt.models.products import Exact, Product, Rounded, product
 from tmnmt.models.recurrence import Linear, OutputLoss
 from tmnmt.models.transformer_state import (
     PADDED,
@@ -52,6 +52,7 @@ from tmnmt.models.transformer_state import (
 )
 from tmnmt.models.transformer_step import LEVEL, CompiledStep, Int8Step
 from tmnmt.models.transformer_step import Part as CompiledPart
+from tmnmt.models.weights import reduced_copy
 from tmnmt.vocab import BOS, PAD
 
 S = TypeVar("S")  # a decoder's state
@@ -179,38 +180,52 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
                 table.weight[PAD] = 0
 
     def for_decoding(self, dtype: torch.dtype | None = None) -> Self:
-        """The same parameters, in evaluation mode and packed for products. It learns nothing, and
-        follows no change of the parameters.
+        """The same parameters, in evaluation mode and packed for products, which alone have the
+        weights that they read. It learns nothing, and follows no change of the parameters.
 
         dtype: the type of the products; None takes their own precision, and int8 takes whole
         numbers, with results in fp32, on the CPU."""
-        clone = copy.copy(self.eval())
+        linears = {
+            name: layer for name, layer in self.named_modules() if isinstance(layer, nn.Linear)
+        }
         in_int8 = dtype == torch.int8
+        clone = copy.copy(self.eval())
+        clone.products, clone.compiled, clone.norms, clone.int8 = None, None, {}, {}
+        clone = reduced_copy(clone, [f"{name}.weight" for name in linears])
+        clone.int8 = {} if in_int8 else self.int8
         clone.dtype = None if in_int8 else dtype
         positive = {
             layer.inner
             for layer in self.modules()
             if isinstance(layer, FeedForward) and self.activation is F.relu
         }
-        linears = {
-            name: layer for name, layer in self.named_modules() if isinstance(layer, nn.Linear)
-        }
         if in_int8:
             clone.output_int8 = self._int8_weight(*self._output_named)
         clone.products = {
-            layer: Int8Product.build(
-                self._int8_weight(f"{name}.weight", layer.weight), layer.bias, layer in positive
+            clone.get_submodule(name): Int8Product.build(
+                self._int8_weight(f"{name}.weight", self._weight(layer)),
+                layer.bias,
+                layer in positive,
             )
             if in_int8
-            else product(layer.weight.detach(), layer.bias.detach(), dtype, layer in positive)
+            else product(self._weight(layer), layer.bias.detach(), dtype, layer in positive)
             for name, layer in linears.items()
         }
         clone.products[None] = clone._output(slice(None))
         clone.compiled = clone._compiled_step()
         if clone.compiled is not None:
-            norms = [layer for layer in self.modules() if isinstance(layer, nn.LayerNorm)]
+            norms = [layer for layer in clone.modules() if isinstance(layer, nn.LayerNorm)]
             clone.norms = {norm: NormWeights.of(norm) for norm in norms}
         return clone
+
+    def _weight(self, layer: nn.Linear) -> Tensor:
+        """The weight of a layer, which a backbone that decodes has in its product alone."""
+        if self.products is None:
+            return layer.weight.detach()
+        layer_product = self.products[layer]
+        if not isinstance(layer_product, Exact):
+            raise TypeError("these weights are rounded")
+        return layer_product.weight
 
     def in_bytes(self) -> Self:
         """The same, packed for products in int8, with what is multiplied in 8 bits in place of 16:

@@ -16,8 +16,9 @@ import os
 import re
 import stat
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -140,12 +141,13 @@ class Model:
         decodes; but on a CPU, a Transformer or a student with products in int8, of 8 bits. What
         that changes is a fraction of what four bits a number change, and it takes half of the
         time."""
-        on_cpu = next(self.backbone.parameters()).is_cpu
-        if self.precision == "bf16" or not on_cpu or not isinstance(self.backbone, EncoderDecoder):
-            return self.decoding
-        is_int8 = self.precision == "int8"
-        packed = self.decoding if is_int8 else self.backbone.for_decoding(torch.int8)
-        return packed.in_bytes() if isinstance(packed, EncoderDecoder) else packed
+        return self.forcing()
+
+    @property
+    def forcing(self) -> Callable[[], Backbone]:
+        """Gives `for_directions`, which is made once it is needed, of the backbone as it decodes:
+        the model itself need not be kept for it."""
+        return cache(partial(_for_directions, self.decoding, self.precision))
 
     def reading(self, options: Decoding) -> Model:
         """The same model, with the network beside its base only where an option says so.
@@ -154,6 +156,14 @@ class Model:
         backbone = self.backbone
         reads = not isinstance(backbone, Injected) or getattr(options, backbone.name, True)
         return self if reads else self.plain()
+
+
+def _for_directions(decoding: Backbone, precision: str) -> Backbone:
+    on_cpu = next(decoding.parameters()).is_cpu
+    if precision == "bf16" or not on_cpu or not isinstance(decoding, EncoderDecoder):
+        return decoding
+    packed = decoding if precision == "int8" else decoding.for_decoding(torch.int8)
+    return packed.in_bytes()
 
 
 def save_model(

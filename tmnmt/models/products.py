@@ -9,8 +9,10 @@ more exact. Both copies of the weights are kept then."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -42,6 +44,49 @@ def product(
     return Rounded(low, low_bias, relu, exact)
 
 
+class Exact(ABC):
+    """x W^T + b, or its positive part, with W as it was given."""
+
+    weight: Tensor
+
+    @abstractmethod
+    def __call__(self, x: Tensor) -> Tensor: ...
+
+
+class Packed(Exact):
+    """Of a weight that fp16 holds."""
+
+    def __init__(self, packed: Any, relu: bool) -> None:
+        quantized = torch.ops.quantized
+        self._packed = packed
+        self._product = (
+            quantized.linear_relu_dynamic_fp16 if relu else quantized.linear_dynamic_fp16
+        )
+
+    def __call__(self, x: Tensor) -> Tensor:
+        result: Tensor = self._product(x, self._packed)
+        return result
+
+    @property
+    def weight(self) -> Tensor:  # type: ignore[override]
+        """(out, in), unpacked anew."""
+        weight: Tensor = torch.ops.quantized.linear_unpack_fp16(self._packed)[0]
+        return weight
+
+
+@dataclass(frozen=True)
+class Unpacked(Exact):
+    """Of any other weight."""
+
+    weight: Tensor
+    bias: Tensor | None
+    relu: bool
+
+    def __call__(self, x: Tensor) -> Tensor:
+        result = F.linear(x, self.weight, self.bias)
+        return result.relu_() if self.relu else result
+
+
 @dataclass(frozen=True)
 class Rounded:
     """x W^T + b, or its positive part, in the precision of W."""
@@ -49,7 +94,7 @@ class Rounded:
     weight: Tensor
     bias: Tensor | None
     relu: bool
-    exact: Product | None  # of packed weights, for few rows
+    exact: Exact | None  # of packed weights, for few rows
 
     def __call__(self, x: Tensor) -> Tensor:
         if self.exact is not None and _is_small(x):
@@ -75,19 +120,11 @@ def _is_small(x: Tensor) -> bool:
     return x.numel() < FEW_ROWS * x.shape[-1]
 
 
-def _exact(weight: Tensor, bias: Tensor | None, relu: bool) -> Product:
+def _exact(weight: Tensor, bias: Tensor | None, relu: bool) -> Exact:
     """In the precision of the weight."""
     if _can_be_packed(weight):
-        packed = torch.ops.quantized.linear_prepack_fp16(weight, bias)
-        quantized = torch.ops.quantized
-        packed_product = (
-            quantized.linear_relu_dynamic_fp16 if relu else quantized.linear_dynamic_fp16
-        )
-        return lambda x: packed_product(x, packed)
-    weight = weight.contiguous()
-    if relu:
-        return lambda x: F.linear(x, weight, bias).relu_()
-    return lambda x: F.linear(x, weight, bias)
+        return Packed(torch.ops.quantized.linear_prepack_fp16(weight, bias), relu)
+    return Unpacked(weight.contiguous(), bias, relu)
 
 
 class ProductsKept:

@@ -1,14 +1,15 @@
 """RNNsearch for decoding: the same numbers from fewer and larger operations.
 
 What depends only on y_{t-1} becomes a table over the vocabulary (the embedding folded into the
-GRU's input weights and into the read-out), and the annotations are shared by the rows of a
-sentence's beam instead of copied for each."""
+GRU's input weights and into the read-out), which is computed where it is read (`word_table.py`).
+The annotations are shared by the rows of a sentence's beam instead of copied for each."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -19,14 +20,25 @@ from tmnmt.models.decoding import check_int8
 from tmnmt.models.products import Product, limited, product
 from tmnmt.models.recurrence import gru_gates
 from tmnmt.models.rnnsearch import Annotations, RNNsearch
+from tmnmt.models.weights import reduced_copy
+from tmnmt.models.word_table import WordTable
 from tmnmt.vocab import BOS, PAD
 
+# weights that are read by packed products alone
+PACKED = (
+    "decoder_weight",
+    "state_weight",
+    "context_input.weight",
+    "readout_hidden.weight",
+    "readout_context.weight",
+)
 CACHED = 1 << 18  # numbers that attention works on at a time: 1 MiB
 
 
 class FastRNNsearch(Injectable[Annotations, Tensor]):
-    """Decodes as `model` does (to 1e-5 in fp32), without gradients; the tables hold V (3 d +
-    embedding) numbers.
+    """Decodes as a model does (to 1e-5 in fp32), without gradients; the tables hold V (3 d +
+    embedding) numbers at most. `model` is the same model without the weights in `PACKED`: it
+    encodes, and embeds words.
 
     `dtype` bfloat16: the products with weights run in it, everything else stays in fp32.
     Attention's tanh(x) = 2 u - 1 with u = sigmoid(2 x) costs less, and leaves 2 v u in the softmax.
@@ -43,15 +55,15 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
         dtype: bfloat16 for products with weights in it; None for fp32."""
         super().__init__()
         check_int8(dtype, has_products=False)
-        self.model, self.dtype = model.eval(), dtype
+        self.model, self.dtype = reduced_copy(model.eval(), PACKED), dtype
         self.hidden_size, self.context_size = model.hidden_size, model.context_size
         self.vocab_size, self.word_size = model.vocab_size, model.word_size
         self.annotation_size, self.update_size = model.annotation_size, model.update_size
         self.attention = model.attention_vector.shape[0]
         with torch.inference_mode():
             words = model.embedding.weight
-            self.input_table = model.decoder_input(words)  # (V, 3d)
-            self.readout_table = model.readout_word(words) + model.readout_context.bias  # (V, e)
+            self.input_table = WordTable(words, model.decoder_input)  # (V, 3d)
+            self.readout_table = WordTable(words, partial(_read_out, self.model))  # (V, e)
             self.decoder = self._product(model.decoder_weight.t(), model.decoder_bias)
             doubled = model.state_weight.clone()
             doubled[:, : self.attention] *= 2  # the query of sigmoid(2 x)
@@ -135,7 +147,7 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """The state between two steps of its own, what is projected of it, the attention."""
         a, n = self.attention, encoded.mask.shape[0]
-        *_, middle = gru_gates(self.input_table[prev], self.decoder(state), state)
+        *_, middle = gru_gates(self.input_table.rows(prev), self.decoder(state), state)
         projected = self.state(middle)
         query = projected[:, :a].view(n, -1, 1, a)
         energy = self._energy(query, encoded.keys[:, None])
@@ -162,7 +174,9 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
         return self.model.embed(ids)
 
     def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
-        total = self.readout_table[prev].add_(self.before_output(torch.cat([hidden, context], -1)))
+        total = self.readout_table.rows(prev).add_(
+            self.before_output(torch.cat([hidden, context], -1))
+        )
         return self.output(total.tanh_())
 
     def forced(
@@ -202,3 +216,9 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
                 )
             state, context, alpha = self._attending(words[:n, t], state[:n], encoded, inject)
             yield t, order[:n], state, context, alpha
+
+
+def _read_out(model: RNNsearch, words: Tensor) -> Tensor:
+    """What words (n, e) and the bias add to the read-out: (n, e)."""
+    added: Tensor = model.readout_word(words) + model.readout_context.bias
+    return added

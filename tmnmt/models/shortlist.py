@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from safetensors.torch import load
 from torch import Tensor
 
 from tmnmt.config.bounds import MOST_WORDS_EACH
@@ -23,7 +24,7 @@ from tmnmt.models.folder import (
     reason_of,
     stamp,
 )
-from tmnmt.models.weights import packed, unpacked
+from tmnmt.models.weights import packed
 from tmnmt.vocab import EOS, FIRST, PairVocabulary, Vocabulary
 
 
@@ -31,7 +32,8 @@ from tmnmt.vocab import EOS, FIRST, PairVocabulary, Vocabulary
 class Shortlist:
     """Which target words the words of a source may become.
 
-    of_source: (S, n) int64, the target words of every source word, PAD where there are fewer.
+    of_source: (S, n) int32 or int64, the target words of every source word, PAD where there are
+    fewer.
     always: (m,) int64, the words of every list.
     shared: whether source and target have the same numbers."""
 
@@ -104,8 +106,8 @@ class Shortlist:
         limit = 4 * (rows * MOST_WORDS_EACH + size) + MOST_HEADER_BYTES
         content = read_checked(path, model.config, limit, "no shortlist of this model is")
         try:
-            tensors = {name: x.long() for name, x in unpacked(content)[0].items()}
-            of_source, always = tensors["source"], tensors["always"]
+            tensors = load(content)
+            of_source, always = tensors["source"].to(torch.int32), tensors["always"].long()
             if of_source.dim() != 2 or len(of_source) != rows or always.dim() != 1:
                 raise ValueError("it is of another size")
             for ids in (of_source, always):

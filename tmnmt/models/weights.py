@@ -6,10 +6,11 @@ the numbers. A matrix of int8 has its scales, one an output, beside it as `NAME.
 
 from __future__ import annotations
 
+import copy
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors.torch import load, save
@@ -18,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 
 from tmnmt.models.int8 import Int8Weight
 
+M = TypeVar("M", bound=nn.Module)
 SCALES = ".scales"  # behind the name of a matrix of int8
 _SIZE_BYTES = 8  # of the header's length; the header is filled up to a multiple of it
 _NOTES = "__metadata__"
@@ -120,6 +122,19 @@ def fill(module: nn.Module, weights: dict[str, Tensor]) -> None:
         if not tensor.isfinite().all():
             raise ValueError(f"tensor {name} holds numbers that are not finite")
     module.load_state_dict(weights, assign=True)
+
+
+def reduced_copy(module: M, absent: Iterable[str]) -> M:
+    """A copy of a module that shares all parameters but some, which it does not have: they are None
+    there, so that their memory is free once the module is gone.
+
+    module: the module.
+    absent: the names of these parameters, as `named_parameters` has them."""
+    result = copy.deepcopy(module, {id(x): x for x in module.state_dict(keep_vars=True).values()})
+    for name in absent:
+        owner, _, parameter = name.rpartition(".")
+        result.get_submodule(owner).register_parameter(parameter, None)
+    return result
 
 
 def _header(content: bytes) -> tuple[dict[str, dict[str, str]], bytes]:
