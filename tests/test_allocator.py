@@ -70,3 +70,36 @@ def test_large_blocks_stay_until_they_are_given_back(how: str, kept: int) -> Non
     )
     freed, given = map(float, shown.stdout.split())
     assert abs(freed - kept) < 10 and given < 10
+
+
+MODELS = """
+import ctypes, sys
+from tmnmt.allocator import map_large
+from test_allocator import MB, resident
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+libc.malloc.argtypes = [ctypes.c_size_t]
+if sys.argv[1] == "map":
+    map_large()
+libc.free(libc.malloc(30 * MB))
+before = resident()
+block, behind = libc.malloc(20 * MB), libc.malloc(MB)
+ctypes.memset(block, 1, 20 * MB)
+libc.free(block)
+print(resident() - before)
+"""
+
+
+@pytest.mark.parametrize(("how", "kept"), [("map", 0), ("as it is", 20)])
+def test_large_blocks_go_back_where_glibc_would_have_learned_to_keep_them(
+    how: str, kept: int
+) -> None:
+    """A block of 30 MB that is freed makes it keep those that are smaller."""
+    shown = subprocess.run(
+        [sys.executable, "-c", MODELS, how],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(TESTS)])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert abs(float(shown.stdout) - kept) < 5

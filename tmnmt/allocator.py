@@ -20,6 +20,17 @@ INTERVAL = 60.0  # seconds, of a server: it takes a few milliseconds, in which n
 # given back, and the size from which a block is mapped on its own
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
 THRESHOLD = 1 << 30  # bytes
+LARGE = 1 << 17  # bytes: glibc's own MMAP_THRESHOLD, which it raises with what is freed
+
+
+def map_large() -> None:
+    """From here on every large block is mapped on its own, until `keep_freed`: it goes back when it
+    is freed, and a part of it that is never written to takes no memory. For a process that loads a
+    model: fbgemm takes twice the memory that it fills, and a table of words is filled at need.
+    Nothing where the C library has no such call."""
+    mallopt = _of_libc("mallopt")
+    if mallopt is not None:
+        mallopt(MMAP_THRESHOLD, LARGE)
 
 
 def keep_freed() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
@@ -391,11 +392,25 @@ def test_many_threads_lose_nothing(translator: Translator, queue: Queue) -> None
 def test_freed_memory_is_given_back_now_and_then(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now, given = [0.0], list[float]()
-    monkeypatch.setattr("tmnmt.serve.queue.time.monotonic", lambda: now[0])
+    now, given, ticks = [0.0], list[float](), itertools.count()
+    monkeypatch.setattr("tmnmt.serve.queue.time.monotonic", lambda: now[0] + next(ticks) / 1000)
     monkeypatch.setattr("tmnmt.serve.queue.give_back", lambda: given.append(now[0]))
     queue._given_back = 0.0
     for at in range(5):
         now[0] = 0.4 * at * INTERVAL
+        queue.submit(job(queue.translator, [f"Text {at}."]))
         queue._work()
     assert given == [0.4 * 3 * INTERVAL]
+
+
+def test_freed_memory_is_given_back_once_nothing_is_left_to_do(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = threading.Semaphore(0)
+    monkeypatch.setattr("tmnmt.serve.queue.IDLE", 0.01)
+    monkeypatch.setattr("tmnmt.serve.queue.give_back", given.release)
+    queue.start()
+    for text in ("Repealed.", "Replaced."):
+        queue.submit(job(queue.translator, [text])).result(60)
+        assert given.acquire(timeout=60)
+    assert not given.acquire(blocking=False), "nothing was done since"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tmnmt.allocator import give_back
 from tmnmt.compiled.steps import prepare_decoding
 from tmnmt.config.option import options_of
 from tmnmt.config.options import HostedBase, TranslationOptions
@@ -77,6 +78,7 @@ def open_parts(
     except BaseException:
         close_memories(parts, previous)
         raise
+    give_back()  # what was read of files, and parameters that were packed
     return Parts(models, memories, lists)
 
 

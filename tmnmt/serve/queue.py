@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tmnmt.session import Session
     from tmnmt.translator import Translator
 
+IDLE = 5.0  # seconds without work after which memory that was freed is given back
 GATHER = 0.004  # seconds that a first request waits for others to be decoded with it
 URGENT = 32  # texts: a longer request is a list that nobody watches
 MOST_CALLS = 256  # of one tenant that wait for the thread of a model
@@ -184,6 +185,7 @@ class Queue:
         self._seconds, self._cost = 0.0, 0.0  # of the last batches, the older ones less and less
         self._together = float(translator.settings.batch)  # pieces of a batch, where more wait
         self._given_back = time.monotonic()
+        self._keeps_freed = False  # memory of former work
         self._changed = threading.Condition()
         self._jobs: list[Job] = []
         self._calls: list[Call] = []
@@ -288,6 +290,7 @@ class Queue:
     def _work(self) -> None:
         self._give_up()
         waiting = self._in_turn()
+        self._keeps_freed = bool(waiting)
         if waiting and isinstance(waiting[0], Call):
             return self._do(waiting[0])
         start = time.monotonic()
@@ -299,7 +302,7 @@ class Queue:
             if self.counts["batches"] > 1:  # in the first, much is compiled and read
                 cost = sum(job.cost([piece]) for job, piece in batch)
                 self._note_pace(time.monotonic() - start, cost)
-        if time.monotonic() - self._given_back > INTERVAL:
+        if not waiting or time.monotonic() - self._given_back > INTERVAL:
             give_back()
             self._given_back = time.monotonic()
 
@@ -311,10 +314,14 @@ class Queue:
         self._pace += (seconds - self._pace) * (_NEW if self._pace else 1)
 
     def _wait(self) -> bool:
-        """Waits for work; False at the end."""
+        """Waits for work, or for the moment in which the memory of former work is given back; False
+        at the end."""
         with self._changed:
             idle = not self._jobs
-            self._changed.wait_for(lambda: self._jobs or self._calls or self._stopping)
+            self._changed.wait_for(
+                lambda: self._jobs or self._calls or self._stopping,
+                IDLE if self._keeps_freed else None,
+            )
             if idle and not self._calls and not self._stopping:
                 self._changed.wait(GATHER)
             return bool(self._jobs or self._calls or not self._stopping)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import uvicorn
 
-from tmnmt.allocator import keep_freed
+from tmnmt.allocator import keep_freed, map_large
 from tmnmt.config.option import options_of
 from tmnmt.config.options import HostedBase
 from tmnmt.config.serving import ServedParts, ServerOptions
@@ -78,7 +78,6 @@ def service_of(
     `Decoding.keep` has it. `hosted`: how bases behind an address are asked. Raises what
     `opening.open_parts`, `place_of` and `storage.opened` raise."""
     place = place_of(sessions)
-    keep_freed()
     options = ServedParts(
         model=tuple(map(str, models)),
         memory=tuple(readable),
@@ -88,7 +87,9 @@ def service_of(
         keep=keep,
         **{option.name: getattr(hosted, option.name) for option in options_of(HostedBase)},
     )
+    map_large()
     parts = open_parts(options, limits.waiting, progress)
+    keep_freed()
     if keys is not None:
         check_keys(keys, parts)
     log.info("opening the sessions")
