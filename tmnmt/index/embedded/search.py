@@ -33,7 +33,8 @@ from tmnmt.segments import SearchWork
 
 QUERIES_A_CALL = 64  # of the compiled search; fewer would not be worth a thread
 MOST_HITS_A_CALL = 1 << 20  # 40 bytes each are set aside, found or not
-LEAST_SHARE = 1 << 20  # sources that are worth a thread, which costs some 0.05 ms a query
+# sources that are worth a thread: it costs a query 0.2 ms where other programs use the cores, too
+LEAST_SHARE = 1 << 22
 _FLOAT = struct.Struct("d")
 
 
