@@ -86,6 +86,8 @@ def parse_address(text: str) -> ElasticAddress:
         allowed = "1 to 200 of a-z, 0-9, '.', '_', '-', the first a letter or digit"
         raise UsageError(f"{safe_text}: the name {_without_secrets(name)!r} must be {allowed}")
     urls = tuple(_host(scheme, host, safe_text) for host in hosts.split(","))
+    if twice := next((url for number, url in enumerate(urls) if url in urls[:number]), None):
+        raise UsageError(f"{safe_text}: the host {twice} stands there twice; name each once")
     return ElasticAddress(urls, name, engine)
 
 

@@ -179,12 +179,15 @@ def _check_place(server: Server, force: bool) -> dict[str, list[str]]:
 
     name = server.address.name
     try:
-        entries = server.ask(
-            "GET", f"/{name},{name}-*/_alias", expected=(NOT_FOUND,), ignore_unavailable=True
+        entries = server.ask_of_indexes(
+            f"/{name},{name}-*/_alias",
+            "aliases",
+            expected=(NOT_FOUND,),
+            ignore_unavailable=True,
         )
     except ApiError:
         return {}
-    aliases = {index: list(entry["aliases"]) for index, entry in entries.items()}
+    aliases = {index: list(entry) for index, entry in entries.items()}
     ours = {
         index: names
         for index, names in aliases.items()
@@ -232,7 +235,7 @@ def _make_generation(server: Server, force: bool, shards: int) -> tuple[str, lis
     except ApiError as error:
         if "resource_already_exists_exception" not in reason(error):
             raise server.error(f"{concrete} cannot be made: {reason(error)}") from error
-        existing = server.ask("GET", f"/{concrete}/_mapping")[concrete]["mappings"]
+        existing = server.ask_of_indexes(f"/{concrete}/_mapping", "mappings")[concrete]
         if existing.get("_meta") != mark:  # else it was made, and the answer was lost
             raise LockedError(
                 f"{server.address}: somebody else has just begun to build {concrete}"

@@ -63,17 +63,17 @@ def read_generation(server: Server) -> ElasticGeneration:
 
     name, location = server.address.name, str(server.address)
     waiting = Waiting(server)
-    mapping: Any = None
+    mapping: dict[str, Any] | None = None
     while mapping is None:
         try:
-            mapping = server.ask("GET", f"/{name}/_mapping", expected=(NOT_FOUND,))
+            mapping = server.ask_of_indexes(f"/{name}/_mapping", "mappings", expected=(NOT_FOUND,))
         except ApiError as error:
             _check_there(server)
             waiting.pause("does not know its indexes yet", error)
     if len(mapping) != 1 or name in mapping:
         raise MemoryIndexError(f"{location}: an index that tmnmt did not make")
     ((concrete, content),) = mapping.items()
-    return ElasticGeneration(concrete, read_meta(content["mappings"].get("_meta"), location))
+    return ElasticGeneration(concrete, read_meta(content.get("_meta"), location))
 
 
 def _check_there(server: Server) -> None:

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote, urlencode
 
 from tmnmt.config.tables import API_KEY, PASSWORD
@@ -98,8 +98,35 @@ class Server:
         seconds: how many seconds the server has for the answer; None takes those of the server.
         parameters: the parameters in the address of the request.
 
-        Raises ServerError for every other failure."""
-        return self._answer(method, path, body, expected, seconds, parameters).body
+        Raises ServerError for every other failure, for an answer that is no JSON object, and as
+        soon as one is read for what it lacks."""
+        content = self._answer(method, path, body, expected, seconds, parameters).body
+        if not isinstance(content, Mapping):
+            raise self._foreign(method, path)
+        return _Content(content, self._foreign(method, path))
+
+    def ask_of_indexes(
+        self, path: str, field: str, *, expected: Sequence[int] = (), **parameters: Any
+    ) -> dict[str, Any]:
+        """What is known of indexes, by their names.
+
+        path: the path of the request.
+        field: the field of every index that is meant, which holds an object.
+        expected: as of `ask`.
+        parameters: the parameters in the address of the request.
+
+        Raises as `ask`, also for an index without the field."""
+        entries = self.ask("GET", path, expected=expected, **parameters)
+        if not all(
+            isinstance(entry, Mapping) and isinstance(entry.get(field), Mapping)
+            for entry in entries.values()
+        ):
+            raise self._foreign("GET", path)
+        fields = {name: entry[field] for name, entry in entries.items()}
+        return _Content(fields, self._foreign("GET", path))
+
+    def _foreign(self, method: str, path: str) -> ServerError:
+        return self.error(f"answers as no search server does to {method} {path}")
 
     def _answer(
         self,
@@ -201,6 +228,17 @@ class Server:
 
     def close(self) -> None:
         self._transport.close()
+
+
+class _Content(dict[str, Any]):
+    """The JSON object of an answer, in which every field that is read has to be."""
+
+    def __init__(self, content: Mapping[str, Any], error: ServerError) -> None:
+        super().__init__(content)
+        self._error = error
+
+    def __missing__(self, field: str) -> NoReturn:
+        raise self._error
 
 
 class Waiting:

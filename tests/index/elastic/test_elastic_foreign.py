@@ -1,0 +1,127 @@
+"""What answers at an address of an index and is no search server: one line says so soon, and little
+of the answer is read."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from tmnmt.cli import run
+from tmnmt.errors import ServerError
+from tmnmt.index.elastic.address import ElasticAddress
+from tmnmt.index.elastic.build import build_elastic
+from tmnmt.index.elastic.index import ElasticIndex
+from tmnmt.index.elastic.layout import ElasticManifest
+from tmnmt.segments import Segment
+
+ROOT = {"name": "a", "version": {"number": "9.2.4"}, "tagline": "You Know, for Search"}
+MAPPING = {"my-1": {"mappings": {"_meta": ElasticManifest("en", "fr", 1, 1, 1, "").meta()}}}
+Handler = BaseHTTPRequestHandler
+
+
+@contextmanager
+def foreign(answer: Callable[[Handler], None]) -> Iterator[ElasticAddress]:
+    """A server that has the header of Elasticsearch, and answers every request by a function."""
+
+    class Answering(Handler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            answer(self)
+
+        do_POST = do_PUT = do_DELETE = do_GET
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Nothing."""
+
+    class Quiet(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            """A client that goes away is what some tests are about."""
+
+    server = Quiet(("127.0.0.1", 0), Answering)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield ElasticAddress((f"http://127.0.0.1:{server.server_port}",), "my")
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def begin(handler: Handler, status: int = 200, **headers: str) -> None:
+    """The head of an answer, of JSON where the headers do not say otherwise."""
+    handler.send_response(status)
+    for name, value in {
+        "X_elastic_product": "any",
+        "Content_Type": "application/json",
+        **headers,
+    }.items():
+        handler.send_header(name.replace("_", "-"), value)
+    handler.end_headers()
+
+
+def with_bytes(content: bytes, status: int = 200, **headers: str) -> Callable[[Handler], None]:
+    def answer(handler: Handler) -> None:
+        begin(handler, status, Content_Length=str(len(content)), **headers)
+        handler.wfile.write(content)
+
+    return answer
+
+
+def with_json(content: Any) -> Callable[[Handler], None]:
+    return with_bytes(json.dumps(content).encode())
+
+
+def search(address: ElasticAddress) -> None:
+    with ElasticIndex.open(address) as index:
+        index.search(["a b"])
+
+
+def build(address: ElasticAddress) -> None:
+    build_elastic(address, [Segment("a", "b")], "en", "fr")
+
+
+@pytest.mark.parametrize("content", [ROOT, {"a": ROOT}, {"a": {"mappings": 1}}, None, [], 7, "x"])
+def test_json_of_something_else_is_one_line(content: Any) -> None:
+    with foreign(with_json(content)) as address:
+        for work, path in ((search, r"/my/_mapping"), (build, r"/my,my-\*/_alias")):
+            with pytest.raises(
+                ServerError, match=f"answers as no search server does to GET {path}$"
+            ):
+                work(address)
+
+
+def test_what_an_answer_lacks_is_one_line() -> None:
+    def answer(handler: Handler) -> None:
+        with_json(MAPPING if handler.path.endswith("_mapping") else ROOT)(handler)
+
+    with foreign(answer) as address, ElasticIndex.open(address) as index:
+        for ask, path in (
+            (lambda: index.search(["a b"]), "POST /_msearch"),
+            (lambda: len(index), "POST /my/_search"),
+            (lambda: list(index.segments()), "POST /my/_pit"),
+            (lambda: index.add([Segment("a", "b")]), "GET /my-1-only/_doc/counter"),
+            (lambda: index.last_id, "GET /my/_doc/counter"),
+            (index.size, "GET /my/_stats/store"),
+        ):
+            with pytest.raises(ServerError, match=f"answers as no search server does to {path}"):
+                ask()
+
+
+def test_a_host_that_stands_twice_in_an_address_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["search", "--index", "elasticsearch+http://one,two,ONE:9200/my", "a"]) == 2
+    told = capsys.readouterr().err
+    assert told.endswith("the host http://one:9200 stands there twice; name each once\n")
+    assert told.count("\n") == 1
