@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -116,6 +117,30 @@ def test_what_an_answer_lacks_is_one_line() -> None:
         ):
             with pytest.raises(ServerError, match=f"answers as no search server does to {path}"):
                 ask()
+
+
+@pytest.mark.parametrize("dripping", ["head", "body", "chunks"])
+def test_an_answer_that_comes_byte_by_byte_has_to_end_in_time(dripping: str) -> None:
+    def answer(handler: Handler) -> None:
+        body = b" " * 200 + b"{}"
+        if dripping == "head":
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Elastic-Product: ")
+            drip(handler, body.replace(b"{}", b"any\r\nContent-Length: 2\r\n\r\n{}"))
+        elif dripping == "body":
+            begin(handler, Content_Length=str(len(body)))
+            drip(handler, body)
+        else:
+            begin(handler, Transfer_Encoding="chunked")
+            drip(handler, body, b"1\r\n%b\r\n")
+            handler.wfile.write(b"0\r\n\r\n")
+
+    def drip(handler: Handler, content: bytes, form: bytes = b"%b") -> None:
+        for byte in content:  # ten seconds in all, for who waits for all of it
+            handler.wfile.write(form % bytes([byte]))
+            time.sleep(0.05)
+
+    with foreign(answer) as address, pytest.raises(ServerError, match=r"no answer within 0\.3 s"):
+        ElasticIndex.open(address, seconds_to_answer=0.3)
 
 
 def test_a_host_that_stands_twice_in_an_address_is_named(

@@ -53,6 +53,7 @@ class Server:
         from elastic_transport import OrjsonSerializer
         from elastic_transport.client_utils import url_to_node_config
 
+        from tmnmt.index.elastic.bounded import BoundedNode
         from tmnmt.index.elastic.hosts import FirstHost, Hosts
 
         secrets = read_secrets()
@@ -69,6 +70,7 @@ class Server:
                 url_to_node_config(host).replace(headers=headers, ca_certs=ca)
                 for host in address.hosts
             ],
+            node_class=BoundedNode,
             node_selector_class=FirstHost,
             serializers={_JSON: OrjsonSerializer()},
             max_retries=len(address.hosts) - 1,
