@@ -3,6 +3,7 @@ of the answer is read."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
 import time
@@ -141,6 +142,56 @@ def test_an_answer_that_comes_byte_by_byte_has_to_end_in_time(dripping: str) -> 
 
     with foreign(answer) as address, pytest.raises(ServerError, match=r"no answer within 0\.3 s"):
         ElasticIndex.open(address, seconds_to_answer=0.3)
+
+
+def endless(handler: Handler, part: bytes) -> None:
+    for _ in range(1000):  # for who reads all of it: 10 MB, and the connection is at its end
+        handler.wfile.write(part)
+    handler.close_connection = True
+
+
+def in_chunks(handler: Handler) -> None:
+    begin(handler, Transfer_Encoding="chunked")
+    endless(handler, b"2710\r\n" + 10_000 * b" " + b"\r\n")
+
+
+def to_its_end(handler: Handler) -> None:
+    begin(handler, Connection="close")
+    endless(handler, 10_000 * b" ")
+
+
+def in_the_head(handler: Handler) -> None:
+    endless(handler, b"HTTP/1.1 100 Continue\r\nA: " + 10_000 * b" " + b"\r\n\r\n")
+
+
+def with_a_large_number(handler: Handler) -> None:
+    begin(handler, Content_Length=str(1 << 60))
+
+
+def with_a_large_chunk(handler: Handler) -> None:
+    begin(handler, Transfer_Encoding="chunked")
+    handler.wfile.write(b"%x\r\n" % (1 << 60))
+
+
+@pytest.mark.parametrize(
+    "answer", [in_chunks, to_its_end, in_the_head, with_a_large_number, with_a_large_chunk]
+)
+def test_an_answer_is_read_up_to_a_bound(
+    answer: Callable[[Handler], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tmnmt.index.elastic.bounded.MOST_BYTES", 100_000)
+    told = "the answer to GET /my/_alias has more than 100,000 bytes, and was not read to its end$"
+    with foreign(answer) as address, pytest.raises(ServerError, match=told):
+        ElasticIndex.open(address, patience=0.0)
+
+
+def test_what_is_compressed_unasked_is_not_unpacked() -> None:
+    packed = gzip.compress(json.dumps(MAPPING).encode())
+    with (
+        foreign(with_bytes(packed, Content_Encoding="gzip")) as address,
+        pytest.raises(ServerError),
+    ):
+        ElasticIndex.open(address, patience=0.0)
 
 
 def test_a_host_that_stands_twice_in_an_address_is_named(

@@ -142,6 +142,8 @@ class Server:
         """As `ask`, with the headers."""
         from elastic_transport import ApiError, ConnectionTimeout, TlsError, TransportError
 
+        from tmnmt.index.elastic.bounded import MOST_BYTES, AnswerTooLargeError
+
         target = quote(path, safe="/,*") + (f"?{_query(parameters)}" if parameters else "")
         headers = {"accept": _JSON}
         if body is not None:
@@ -163,6 +165,9 @@ class Server:
                 )
                 raise self.error(problem) from error
             except TransportError as error:
+                if isinstance(error.__cause__, AnswerTooLargeError):
+                    problem = f"the answer to {method} {path} has more than {MOST_BYTES:,} bytes"
+                    raise self.error(f"{problem}, and was not read to its end") from error
                 waiting.pause(f"cannot be reached: {error.message}", error)
                 continue
             status = answer.meta.status
