@@ -390,7 +390,8 @@ def test_stopped_it_goes_on_and_the_output_is_whole(
     ("options", "message"),
     [
         ([], "--workers need an --output, beside which they keep what they have finished"),
-        (["-o", "out", "--workers", "ray://head"], "ray://head is wrong; allowed: ray://HOST:PORT"),
+        (["-o", "out", "--workers", "ray://head"], "'ray://head' is wrong; allowed: ray://HOST"),
+        (["-o", "out", "--workers", ""], "--workers '' is wrong; allowed: ray://HOST:PORT"),
         (["-o", "out", "--workers", "ray://h:99999"], "allowed: ray://HOST:PORT"),
         (["-o", "out", "--workers", "http://h:1"], "allowed: ray://HOST:PORT"),
         (["-o", "out", "--watch"], "--watch and --workers exclude each other"),

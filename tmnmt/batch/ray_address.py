@@ -7,7 +7,7 @@ import socket
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from tmnmt.errors import ServerError, UsageError
+from tmnmt.errors import ServerError, UsageError, short_repr
 
 _FORM = re.compile(r"ray://(\[[0-9A-Fa-f:.]+\]|[^:/\[\]@\s]+):(\d{1,5})")
 SECONDS_TO_CONNECT = 10.0
@@ -33,7 +33,7 @@ def address_of(text: str) -> Address:
     match = _FORM.fullmatch(text)
     if match is None or not 0 < int(match[2]) < 1 << 16:
         raise UsageError(
-            f"--workers {text} is wrong; allowed: ray://HOST:PORT, as ray://head:10001"
+            f"--workers {short_repr(text)} is wrong; allowed: ray://HOST:PORT, as ray://head:10001"
         )
     return Address(match[1], int(match[2]))
 

@@ -49,6 +49,7 @@ def test_an_address_names_hosts_and_index() -> None:
         ("elasticsearch+http://host/Law", "'Law' must be"),
         ("elasticsearch+http://host:x/law", "no host"),
         ("elasticsearch+http://host,/law", "no host"),
+        ("opensearch+http://host:99999/law", r"is no host; the form is opensearch\+http://HOST"),
         ("elasticsearch+http://me:secret@host/law", "no password in an address"),
         (
             "elasticsearch+http://me:secret/and@more@host/law",

@@ -98,7 +98,7 @@ def test_json_of_something_else_is_one_line(content: Any) -> None:
     with foreign(with_json(content)) as address:
         for work, path in ((search, r"/my/_mapping"), (build, r"/my,my-\*/_alias")):
             with pytest.raises(
-                ServerError, match=f"answers as no search server does to GET {path}$"
+                ServerError, match=f"answers as no search server does to GET {path}(: |$)"
             ):
                 work(address)
 
@@ -189,9 +189,47 @@ def test_what_is_compressed_unasked_is_not_unpacked() -> None:
     packed = gzip.compress(json.dumps(MAPPING).encode())
     with (
         foreign(with_bytes(packed, Content_Encoding="gzip")) as address,
-        pytest.raises(ServerError),
+        pytest.raises(ServerError, match="does to GET /my/_mapping: no JSON, but "),
     ):
         ElasticIndex.open(address, patience=0.0)
+
+
+def test_a_redirect_is_told_with_where_it_leads() -> None:
+    told = r"HTTP 302: a redirect to 'https://other\.example/my', which is not followed$"
+    with (
+        foreign(with_bytes(b"", 302, Location="https://other.example/my")) as address,
+        pytest.raises(ServerError, match=told),
+    ):
+        ElasticIndex.open(address)
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/html", "image/png", "of no kind"])
+def test_broken_json_is_told_at_once_and_a_busy_server_by_its_status(kind: str) -> None:
+    with (
+        foreign(with_bytes(b'{"my-1": {"ma', Content_Type=kind)) as address,
+        pytest.raises(
+            ServerError, match=r"does to GET /my/_mapping: no JSON, but .*my-1"
+        ) as raised,
+    ):
+        ElasticIndex.open(address)
+    assert "tried for" not in str(raised.value)
+    with (
+        foreign(with_bytes(b"<p>Bad\nGateway", 502, Content_Type=kind)) as address,
+        pytest.raises(ServerError, match=r"is too busy \(HTTP 502\): <p>Bad Gateway \(tried"),
+    ):
+        ElasticIndex.open(address, patience=0.0)
+
+
+def test_what_a_server_says_is_told_in_a_short_line() -> None:
+    def answer(handler: Handler) -> None:
+        handler.wfile.write(b"\x1b[2J" * 10_000 + b"\r\n\r\n")
+        handler.close_connection = True
+
+    page = with_bytes(b"<p>\x1b[2J\n" * 10_000, 500, Content_Type="text/html")
+    for way in (answer, page):
+        with foreign(way) as address, pytest.raises(ServerError) as raised:
+            ElasticIndex.open(address, patience=0.0)
+        assert len(str(raised.value)) < 500 and str(raised.value).isprintable()
 
 
 def test_a_host_that_stands_twice_in_an_address_is_named(

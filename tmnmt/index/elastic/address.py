@@ -85,7 +85,8 @@ def parse_address(text: str) -> ElasticAddress:
     if not _NAME.fullmatch(name):
         allowed = "1 to 200 of a-z, 0-9, '.', '_', '-', the first a letter or digit"
         raise UsageError(f"{safe_text}: the name {_without_secrets(name)!r} must be {allowed}")
-    urls = tuple(_host(scheme, host, safe_text) for host in hosts.split(","))
+    form = f"{engine.prefix}{scheme}{_FORM}"
+    urls = tuple(_host(scheme, host, safe_text, form) for host in hosts.split(","))
     if twice := next((url for number, url in enumerate(urls) if url in urls[:number]), None):
         raise UsageError(f"{safe_text}: the host {twice} stands there twice; name each once")
     return ElasticAddress(urls, name, engine)
@@ -153,7 +154,7 @@ def _is_loopback(host: str) -> bool:
         return name == "localhost" or name.endswith(".localhost")
 
 
-def _host(scheme: str, host: str, safe_text: str) -> str:
+def _host(scheme: str, host: str, safe_text: str, form: str) -> str:
     try:
         parts = urlsplit(f"{scheme}://{host}")
         port = parts.port or PORT
@@ -161,7 +162,8 @@ def _host(scheme: str, host: str, safe_text: str) -> str:
         parts, port = urlsplit(""), PORT
     if not parts.hostname or parts.query or parts.fragment:
         raise UsageError(
-            f"{safe_text}: {_without_secrets(host)!r} is no host; the form is {scheme}{_FORM}"
+            f"{safe_text}: {_without_secrets(host)!r} is no host; the form is {form}, with a port "
+            "up to 65535"
         )
     name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{scheme}://{name}:{port}"

@@ -7,11 +7,13 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import orjson
 from elastic_transport import (
     BaseNode,
     ConnectionTimeout,
     NodeConfig,
     NodeSelector,
+    SerializerCollection,
     Transport,
     TransportApiResponse,
 )
@@ -45,6 +47,21 @@ class FirstHost(NodeSelector):
 
         nodes: the hosts that are alive, the first of which comes first."""
         return next((node for node in nodes if node.config not in self.unknowing), nodes[0])
+
+
+class JsonOrText(SerializerCollection):
+    """Reads an answer as JSON, and otherwise as text, whatever it calls itself. So its status can
+    be told in any case."""
+
+    def loads(self, data: bytes, mimetype: str | None = None) -> Any:
+        """What an answer says; None where it is empty.
+
+        data: its bytes.
+        mimetype: what it calls itself."""
+        try:
+            return orjson.loads(data) if data else None
+        except orjson.JSONDecodeError:
+            return data.decode(errors="replace")
 
 
 class Hosts(Transport):

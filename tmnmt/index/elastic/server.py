@@ -7,13 +7,15 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from http.client import responses
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote, urlencode
 
 from tmnmt.config.tables import API_KEY, PASSWORD
-from tmnmt.errors import ServerError
+from tmnmt.errors import ServerError, short_repr
 from tmnmt.index.elastic.address import CA, USER, ElasticAddress, open_hosts, read_secrets
 from tmnmt.index.elastic.engine import ENGINES, engine_in, is_too_old
+from tmnmt.visible import visible
 
 if TYPE_CHECKING:
     from elastic_transport import ApiError, TransportApiResponse
@@ -27,6 +29,7 @@ BUSY = (
     503,
     504,
 )  # HTTP: full queues, a proxy without a node behind it, no master, a gateway that gave up
+MOST_TOLD = 300  # characters of what a server says
 NOT_FOUND, CONFLICT, BAD_REQUEST = 404, 409, 400  # HTTP
 # what is answered where a privilege is missing, or there is nothing to tell
 _UNTOLD = (BAD_REQUEST, 403, NOT_FOUND, 405)
@@ -50,11 +53,11 @@ class Server:
         seconds_to_answer: how many seconds the server has for an answer.
 
         Raises UsageError where the secrets of the environment are incomplete."""
-        from elastic_transport import OrjsonSerializer
+        from elastic_transport import NdjsonSerializer, OrjsonSerializer
         from elastic_transport.client_utils import url_to_node_config
 
         from tmnmt.index.elastic.bounded import BoundedNode
-        from tmnmt.index.elastic.hosts import FirstHost, Hosts
+        from tmnmt.index.elastic.hosts import FirstHost, Hosts, JsonOrText
 
         secrets = read_secrets()
         if secrets.authorization and (readable := open_hosts(address)):
@@ -72,11 +75,13 @@ class Server:
             ],
             node_class=BoundedNode,
             node_selector_class=FirstHost,
-            serializers={_JSON: OrjsonSerializer()},
             max_retries=len(address.hosts) - 1,
             retry_on_timeout=False,
             retry_on_status=(),
             meta_header=False,
+        )
+        self._transport.serializers = JsonOrText(
+            {_JSON: OrjsonSerializer(), _LINES: NdjsonSerializer()}
         )
 
     def ask(
@@ -104,7 +109,8 @@ class Server:
         soon as one is read for what it lacks."""
         content = self._answer(method, path, body, expected, seconds, parameters).body
         if not isinstance(content, Mapping):
-            raise self._foreign(method, path)
+            kind = "no JSON, but " if isinstance(content, str) else ""
+            raise self._foreign(method, path, f": {kind}{short_repr(content)}")
         return _Content(content, self._foreign(method, path))
 
     def ask_of_indexes(
@@ -127,8 +133,8 @@ class Server:
         fields = {name: entry[field] for name, entry in entries.items()}
         return _Content(fields, self._foreign("GET", path))
 
-    def _foreign(self, method: str, path: str) -> ServerError:
-        return self.error(f"answers as no search server does to {method} {path}")
+    def _foreign(self, method: str, path: str, content: str = "") -> ServerError:
+        return self.error(f"answers as no search server does to {method} {path}{content}")
 
     def _answer(
         self,
@@ -160,7 +166,7 @@ class Server:
                 raise self.error(problem) from error
             except TlsError as error:
                 problem = (
-                    f"the certificate is not trusted: {error.message}; {CA} names the "
+                    f"the certificate is not trusted: {_one_line(error.message)}; {CA} names the "
                     "authority's file"
                 )
                 raise self.error(problem) from error
@@ -168,7 +174,7 @@ class Server:
                 if isinstance(error.__cause__, AnswerTooLargeError):
                     problem = f"the answer to {method} {path} has more than {MOST_BYTES:,} bytes"
                     raise self.error(f"{problem}, and was not read to its end") from error
-                waiting.pause(f"cannot be reached: {error.message}", error)
+                waiting.pause(f"cannot be reached: {_one_line(error.message)}", error)
                 continue
             status = answer.meta.status
             if 200 <= status < 300:
@@ -180,6 +186,8 @@ class Server:
                 problem = reason(refusal)
                 if status in (401, 403):
                     problem = f"access refused; set {USER} and {PASSWORD}, or {API_KEY}"
+                elif location := answer.meta.headers.get("location"):
+                    problem = f"a redirect to {short_repr(location)}, which is not followed"
                 raise self.error(f"HTTP {status}: {problem}")
             waiting.pause(f"is too busy (HTTP {status}): {reason(refusal)}", refusal)
 
@@ -293,11 +301,9 @@ def reason(error: ApiError) -> str:
 
     error: the error of the client."""
     body: Any = error.body
-    return (
-        reason_in(body.get("error", body))
-        if isinstance(body, Mapping)
-        else str(body or error.message)
-    )
+    if isinstance(body, Mapping):
+        return reason_in(body.get("error", body))
+    return _one_line(body or responses.get(error.meta.status, "without a reason"))
 
 
 def reason_in(problem: Any) -> str:
@@ -305,10 +311,15 @@ def reason_in(problem: Any) -> str:
 
     problem: the `error` object of an answer of Elasticsearch."""
     if not isinstance(problem, Mapping):
-        return str(problem)
+        return _one_line(problem)
     inner = problem.get("failed_shards") or problem.get("root_cause") or ()
     deepest = (
         inner[0].get("reason", inner[0]) if inner and isinstance(inner[0], Mapping) else problem
     )
     cause = deepest if isinstance(deepest, Mapping) and deepest.get("reason") else problem
-    return f"{cause.get('type', 'error')}: {cause.get('reason', problem)}"
+    return _one_line(f"{cause.get('type', 'error')}: {cause.get('reason', problem)}")
+
+
+def _one_line(problem: object) -> str:
+    """The beginning of what a server says, on one line."""
+    return visible(" ".join(f"{problem!s:.{MOST_TOLD}}".split()))
