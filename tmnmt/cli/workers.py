@@ -58,6 +58,7 @@ def worker_pool(
         (),
     )
     setup = replace(setup, state=state_of(translator, setup, options))
+    print(f"{address}: connecting; given up after about a minute", file=sys.stderr)
     with connected(address, setup, arguments.options.threads or 1) as workers:
         print(f"{address}: {quantity(workers.count(), 'worker')}", file=sys.stderr)
         with Progress("translating", "segments", total) as progress:
