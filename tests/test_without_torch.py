@@ -87,6 +87,16 @@ def test_a_model_without_torch_is_one_line(folder: Path) -> None:
     assert (process.returncode, process.stderr) == (2, line)
 
 
+def test_doctor_looks_at_all_the_rest(folder: Path) -> None:
+    options = ("--model", "model", "--memory", "memory.tsv", "--port", "0", "--json")
+    process = run(folder, "doctor", *options)
+    assert process.returncode == 1, process.stderr
+    findings = [json.loads(line) for line in process.stdout.splitlines()]
+    failed = [one["check"] for one in findings if one["status"] == "fail"]
+    assert failed == ["torch", "models"] and findings[-1]["check"] == "clock"
+    assert {one["advice"] for one in findings if one["check"] in failed} == {"pip install torch"}
+
+
 class Asking:
     """A server that runs, and requests to it."""
 

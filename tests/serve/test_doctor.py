@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import sqlite3
+import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -54,6 +55,17 @@ def test_nothing_is_wrong_where_nothing_is(healthy: ServerOptions, tmp_path: Pat
     assert [finding for finding in findings if finding.status != "ok"] == []
     assert {finding.check for finding in findings} >= {*doctor.CHECKS} - {"host"}
     assert not (tmp_path / "new").exists()  # nothing is changed
+
+
+def test_torch_is_missed_where_a_model_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "CHECKS", {"torch": doctor.CHECKS["torch"]})
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert bad(ServerOptions()) == {}
+    assert bad(ServerOptions(model=("law",))) == {
+        "torch": Finding(
+            "torch", "fail", "models need torch, which is not installed", "pip install torch"
+        )
+    }
 
 
 def test_every_fault_is_found_with_what_to_do(

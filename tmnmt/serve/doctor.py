@@ -42,6 +42,7 @@ Status = Literal["ok", "warn", "fail"]
 LITTLE, TOO_LITTLE = 2_000_000_000, 200_000_000  # bytes of a disk that are free
 LEAD = 300.0  # seconds that a file may be newer than the clock
 MEND = "mend what the message names"
+GET_TORCH = "pip install torch"
 RELEASED = 1_760_000_000  # seconds since 1970: no clock that is right shows less
 
 
@@ -97,6 +98,10 @@ def examine(options: ServerOptions) -> Iterator[Finding]:
             yield Finding(name, "fail", str(error), MEND)
         except OSError as error:
             yield Finding(name, "fail", _reason(error), MEND)
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            yield Finding(name, "fail", "models need torch, which is not installed", GET_TORCH)
 
 
 def _reason(error: OSError) -> str:
@@ -124,8 +129,13 @@ def _packages(installation: Installation) -> Iterator[Result]:
 
 
 def _torch(installation: Installation) -> Iterator[Result]:
-    import torch
-
+    try:
+        import torch
+    except ModuleNotFoundError:
+        if installation.options.model:
+            raise
+        yield "ok", "torch is not installed, and models alone need it", ""
+        return
     cores = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
