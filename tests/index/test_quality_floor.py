@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ def test_pairs_below_the_floor_are_left_out_and_those_without_a_score_are_taken(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "web.tmx"
-    scores = [("0.71", "good"), ("0.7", "edge"), ("0.69", "bad"), ("-1e9", "worse"), ("x", "odd")]
+    scores = [("0.71", "good"), ("0.7", "edge"), ("0.69", "bad"), ("-1e9", "worse"), (" ", "odd")]
     units = [UNIT.format(SCORE.format(score), text, text) for score, text in scores]
     path.write_text(TMX.format("".join([*units, UNIT.format("", "own", "own")])), encoding="utf-8")
     floor = QualityFloor("score-bicleaner=0.7")
@@ -34,6 +35,17 @@ def test_pairs_below_the_floor_are_left_out_and_those_without_a_score_are_taken(
             tmp_path / "none", [table(tmp_path)], "en", "fr", floor=QualityFloor("score=0.9")
         )
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("score", ["0,95", "90%", "high", "nan", "inf"])
+def test_a_score_that_is_no_number_is_refused_with_its_place(tmp_path: Path, score: str) -> None:
+    path = table(tmp_path)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"Thanks\tMerci\t\nYes\tOui\t{score}\n")
+    error = f"{path}, line 4: the score {score!r} is no number; allowed: a number such as 0.7, or "
+    with pytest.raises(FormatError, match=re.escape(error)):
+        build_from_files(tmp_path / "m", [path], "en", "fr", floor=QualityFloor("score=0.5"))
+    assert not (tmp_path / "m").exists()
 
 
 def table(folder: Path) -> Path:

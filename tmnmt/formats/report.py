@@ -40,7 +40,7 @@ class Skipped:
     detail: str
 
     def __str__(self) -> str:
-        return f"{self.file}, line {self.line}: {self.detail}"
+        return f"{_place(self.file, self.line)}: {self.detail}"
 
 
 @dataclass(slots=True)
@@ -97,6 +97,12 @@ class Report:
         self._file_start = self.units
         self._undecodable = 0
         self._allowance = allowance
+
+    def place(self, line: int) -> str:
+        """What messages call a line of the file that is read.
+
+        line: the line, from 1."""
+        return _place(self._file, line)
 
     def keep(self) -> None:
         """Counts one unit as read and kept.
@@ -210,3 +216,7 @@ class Report:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+
+def _place(file: str, line: int) -> str:
+    return f"{file}, line {line}"

@@ -27,7 +27,7 @@ class QualityFloor:
     property: the name of the property, a number.
     minimum: the smallest number that is taken.
     excluded_count: how many pairs were left out.
-    unscored_count: how many pairs were taken that have no such property, or no number in it."""
+    unscored_count: how many pairs were taken that have no such property, or nothing in it."""
 
     def __init__(self, text: str) -> None:
         """text: PROPERTY=NUMBER.
@@ -44,16 +44,20 @@ class QualityFloor:
             )
         self.excluded_count = self.unscored_count = 0
 
-    def select(self, segments: Iterable[Segment]) -> Iterator[Segment]:
+    def select(
+        self, located: Iterable[tuple[int, Segment]], place: Callable[[int], str]
+    ) -> Iterator[Segment]:
         """The segments without those below the floor.
 
-        segments: the segments.
+        located: the segments, each with the line where its unit starts.
+        place: what messages call a line of the file that is read.
 
-        Raises FormatError where none is left."""
+        Raises FormatError where none is left, and for a score that is no number."""
         count = 0
         self.excluded_count = self.unscored_count = 0
-        for segment in segments:
-            score = self._score(segment)
+        for line, segment in located:
+            value = self._value(segment)
+            score = self._score(value, place(line)) if value else None
             if score is not None and score < self.minimum:
                 self.excluded_count += 1
                 continue
@@ -66,15 +70,22 @@ class QualityFloor:
                 f"{self.property} below {self.minimum:g}"
             )
 
-    def _score(self, segment: Segment) -> float | None:
-        for name, value in segment.properties:
-            if name == self.property:
-                try:
-                    score = float(value)
-                except ValueError:
-                    continue
-                return None if math.isnan(score) else score
-        return None
+    def _value(self, segment: Segment) -> str:
+        """What the property says; "" where the segment has none, or nothing in it."""
+        values = (value.strip() for name, value in segment.properties if name == self.property)
+        return next(filter(None, values), "")
+
+    def _score(self, value: str, place: str) -> float:
+        try:
+            score = float(value)
+        except ValueError:
+            score = math.nan
+        if not math.isfinite(score):
+            raise FormatError(
+                f"{place}: the {self.property} {excerpt(value)!r} is no number; allowed: a number "
+                "such as 0.7, or nothing"
+            )
+        return score
 
     def __str__(self) -> str:
         """What was left out, and what was taken unseen."""
@@ -139,16 +150,19 @@ def build_from_files(
     seconds_to_wait: how long another writer to the folder is waited for.
 
     Raises what `BackEnd.build` raises. Raises UsageError for an option that the back end lacks.
-    Raises FormatError where a file is unusable or no unit of all is kept."""
+    Raises FormatError where a file is unusable, no unit of all is kept, or a score is no number."""
     back_end = back_end_of(place)
     check_build_options(place, options or {})
     listener = sending if back_end.sends else None
 
     def build() -> tuple[BuiltCounts, Report]:
         reader = read_memories(paths, src_lang, tgt_lang, columns=columns, progress=progress)
-        segments = _at_least_one(reader)
-        if floor is not None:
-            segments = floor.select(segments)
+        located = _at_least_one(reader)
+        segments = (
+            (segment for _, segment in located)
+            if floor is None
+            else floor.select(located, lambda line: reader.report.place(line))
+        )
         job = BuildJob(
             str(place),
             segments,
@@ -169,8 +183,8 @@ def build_from_files(
         return build()
 
 
-def _at_least_one(reader: Reader) -> Iterator[Segment]:
-    yield from reader
+def _at_least_one(reader: Reader) -> Iterator[tuple[int, Segment]]:
+    yield from reader.located()
     report = reader.report
     if not report.retained:
         reasons = (
