@@ -48,6 +48,24 @@ def test_a_score_that_is_no_number_is_refused_with_its_place(tmp_path: Path, sco
     assert not (tmp_path / "m").exists()
 
 
+def test_a_floor_by_a_property_that_no_pair_has_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "web.tmx"
+    units = [UNIT.format(SCORE.format(0.5), text, text) for text in ("one", "two")]
+    path.write_text(TMX.format("".join(units)), encoding="utf-8")
+    error = "none of 2 pairs has a number as its Score; properties that there are: score-bicleaner"
+    with pytest.raises(FormatError, match=rf"^{error}$"):
+        build_from_files(tmp_path / "m", [path], "en", "fr", floor=QualityFloor("Score=0.4"))
+    assert not (tmp_path / "m").exists()
+    path.write_text(TMX.format(UNIT.format("", "one", "un")), encoding="utf-8")
+    with pytest.raises(FormatError, match=r"^none of 1 pair has .*; properties .*: none$"):
+        build_from_files(tmp_path / "m", [path], "en", "fr", floor=QualityFloor("score=0.4"))
+
+
+def test_blanks_around_the_name_and_the_number_are_no_part_of_them() -> None:
+    floor = QualityFloor(" score-bicleaner = 0.7 ")
+    assert (floor.property, floor.minimum) == ("score-bicleaner", 0.7)
+
+
 def table(folder: Path) -> Path:
     path = folder / "web.tsv"
     path.write_text("source\ttarget\tscore\nHello\tBonjour\t0.8\n", encoding="utf-8")
@@ -62,7 +80,9 @@ def test_a_table_may_have_a_column_of_scores(tmp_path: Path) -> None:
         assert [segment.properties for segment in index.segments()] == [(("score", "0.8"),)]
 
 
-@pytest.mark.parametrize("text", ["", "score", "score=", "=0.7", "score=high", "score=nan"])
+@pytest.mark.parametrize(
+    "text", ["", "score", "score=", "=0.7", "score=high", "score=nan", "s>=0.7", "s<=1", " =1"]
+)
 def test_what_is_no_floor_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"is no floor; write PROPERTY=NUMBER"):
         QualityFloor(text)

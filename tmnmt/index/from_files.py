@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from tmnmt.errors import FormatError, UsageError
@@ -17,6 +18,7 @@ from tmnmt.progress import ReadProgress
 from tmnmt.quantities import quantity
 from tmnmt.segments import Segment
 
+_NAMES_TOLD = 10  # of properties, in an error
 log = logging.getLogger(__name__)
 
 
@@ -33,12 +35,13 @@ class QualityFloor:
         """text: PROPERTY=NUMBER.
 
         Raises UsageError for anything else."""
-        self.property, _, number = text.rpartition("=")
+        name, _, number = text.rpartition("=")
+        self.property = name.strip()
         try:
             self.minimum = float(number)
         except ValueError:
             self.minimum = math.nan
-        if not self.property or not math.isfinite(self.minimum):
+        if not self.property or {"<", ">"} & {*name} or not math.isfinite(self.minimum):
             raise UsageError(
                 f"{excerpt(text)!r} is no floor; write PROPERTY=NUMBER, such as score-bicleaner=0.7"
             )
@@ -52,8 +55,10 @@ class QualityFloor:
         located: the segments, each with the line where its unit starts.
         place: what messages call a line of the file that is read.
 
-        Raises FormatError where none is left, and for a score that is no number."""
+        Raises FormatError where no segment has a score, where none is left, and for a score that is
+        no number."""
         count = 0
+        names: dict[str, None] = {}  # of properties, as long as none is the score
         self.excluded_count = self.unscored_count = 0
         for line, segment in located:
             value = self._value(segment)
@@ -61,13 +66,22 @@ class QualityFloor:
             if score is not None and score < self.minimum:
                 self.excluded_count += 1
                 continue
-            self.unscored_count += score is None
+            if score is None:
+                self.unscored_count += 1
+                if count + 1 == self.unscored_count and len(names) < _NAMES_TOLD:
+                    names |= dict.fromkeys(name for name, _ in segment.properties)
             count += 1
             yield segment
         if not count:
             raise FormatError(
                 f"nothing to index: {quantity(self.excluded_count, 'pair')}, all with a "
                 f"{self.property} below {self.minimum:g}"
+            )
+        if count == self.unscored_count and not self.excluded_count:
+            listed = ", ".join(map(excerpt, islice(names, _NAMES_TOLD))) or "none"
+            raise FormatError(
+                f"none of {quantity(count, 'pair')} has a number as its {excerpt(self.property)}; "
+                f"properties that there are: {listed}"
             )
 
     def _value(self, segment: Segment) -> str:
@@ -150,7 +164,8 @@ def build_from_files(
     seconds_to_wait: how long another writer to the folder is waited for.
 
     Raises what `BackEnd.build` raises. Raises UsageError for an option that the back end lacks.
-    Raises FormatError where a file is unusable, no unit of all is kept, or a score is no number."""
+    Raises FormatError where a file is unusable, no unit of all is kept, no pair has a score for the
+    floor, or a score is no number."""
     back_end = back_end_of(place)
     check_build_options(place, options or {})
     listener = sending if back_end.sends else None
