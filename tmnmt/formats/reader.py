@@ -22,6 +22,7 @@ from tmnmt.formats.stream import (
     Source,
     copy_bytes,
     file_source,
+    is_pipe,
     is_zip,
     zip_sources,
 )
@@ -133,6 +134,15 @@ class Reader:
             self._check_languages(path, *previous)
         if self.progress and report.units > reported:
             self.progress(report.units - reported, 1.0)
+
+    def check_files(self) -> None:
+        """Opens every file, but for pipes, which can be opened once.
+
+        Raises FormatError for the first that is missing or cannot be opened."""
+        for path in self.paths:
+            pair = None if path.exists() else moses_pair(path, self.src_lang, self.tgt_lang)
+            for source in pair or (() if is_pipe(path) else (file_source(path),)):
+                source.open().close()
 
     def _keep(self, line: int, segment: Segment, duplicates: PairHashes) -> bool:
         report = self.report

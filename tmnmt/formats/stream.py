@@ -203,6 +203,13 @@ def bare_name(name: str) -> str:
     return name[:-3] if name.lower().endswith(PACKED) else name
 
 
+def is_pipe(path: Path) -> bool:
+    """Whether a path is that of a pipe or a device, which can be read once only.
+
+    path: the path."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
 def is_zip(path: Path) -> bool:
     """Whether a file begins as a zip archive does. A pipe or a device is none: it can be read once
     only, and the directory of an archive is at its end.
@@ -210,7 +217,7 @@ def is_zip(path: Path) -> bool:
     path: the file.
 
     Raises FormatError where it cannot be opened."""
-    if path.exists() and not path.is_file() and not path.is_dir():
+    if is_pipe(path):
         return False
     with open_file(path) as file:
         return file.read(4) == _ZIP

@@ -169,9 +169,10 @@ def build_from_files(
     back_end = back_end_of(place)
     check_build_options(place, options or {})
     listener = sending if back_end.sends else None
+    reader = read_memories(paths, src_lang, tgt_lang, columns=columns, progress=progress)
+    reader.check_files()  # a later one that is missing would end the build only when it is reached
 
     def build() -> tuple[BuiltCounts, Report]:
-        reader = read_memories(paths, src_lang, tgt_lang, columns=columns, progress=progress)
         located = _at_least_one(reader)
         segments = (
             (segment for _, segment in located)

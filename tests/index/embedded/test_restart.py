@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tmnmt.errors import FormatError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.embedded import new_parts
 from tmnmt.index.embedded.build import SEGMENTS_A_WRITE
@@ -96,6 +97,19 @@ def test_files_that_were_changed_since_are_built_anew(tmp_path: Path) -> None:
     (tmp_path / "m.tsv").write_text("en\tfr\n" + "".join(lines), encoding="utf-8")
     counts, report = build_from_files(tmp_path / "m", [tmp_path / "m.tsv"], "en", "fr")
     assert counts.segments == report.retained == len(lines)
+
+
+def test_a_file_that_is_missing_is_named_before_anything_begins(tmp_path: Path) -> None:
+    left = leave(tmp_path / "m", 100)
+    lines = [f"{segment.src}\t{segment.tgt}\n" for segment in segments()]
+    paths = [tmp_path / "m.tsv", tmp_path / "none.tmx"]
+    paths[0].write_text("en\tfr\n" + "".join(lines), encoding="utf-8")
+    units: list[int] = []
+    with pytest.raises(FormatError, match=rf"^{paths[1]}: no such file$"):
+        build_from_files(
+            tmp_path / "m", paths, "en", "fr", progress=lambda count, _: units.append(count)
+        )
+    assert not units and (left / "checkpoint.json").exists()
 
 
 @pytest.mark.parametrize(
