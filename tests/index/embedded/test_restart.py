@@ -10,8 +10,9 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from full_disk import files_of_at_most
 
-from tmnmt.errors import FormatError
+from tmnmt.errors import FormatError, MemoryIndexError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.embedded import new_parts
 from tmnmt.index.embedded.build import SEGMENTS_A_WRITE
@@ -77,6 +78,20 @@ def test_the_index_is_that_of_a_build_in_one_go(
         with MemoryIndex.open(left.parent) as index:
             assert index.verify() == len(segments())
         caplog.clear()
+
+
+def test_a_full_disk_leaves_what_is_finished(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    many = segments(count=300)
+    said = "the same command goes on behind the parts that are finished"
+    for size in (16_000, 8_000):  # while the parts are built, and as soon as it goes on
+        with files_of_at_most(size), pytest.raises(MemoryIndexError, match=said):
+            build(tmp_path / "m", many, "en", "fr", resumes=True)
+    with caplog.at_level(logging.INFO):
+        manifest = build(tmp_path / "m", many, "en", "fr", resumes=True)
+    assert "going on after 1" in caplog.text
+    assert manifest.files == build(tmp_path / "whole", many, "en", "fr").files
 
 
 def test_of_other_segments_nothing_is_taken_over(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def build(
     progress: is called after every part with the number of its segments; None tells nobody.
     seconds_to_wait: how long another writer is waited for.
     resumes: whether the build goes on with what an interrupted one of the same segments has left,
-    and leaves something where it is interrupted.
+    and leaves its finished parts where it is interrupted or the disk is full.
 
     Raises OtherSegmentsError where the interrupted build was of other segments; what it has left is
     gone then. Raises IndexExistsError where there is an index and `force` is false. Raises
@@ -125,20 +125,30 @@ def write_generation(
         )
         write_manifest(manifest, index_dir)
     except BaseException as error:
-        is_resumable = resumes and isinstance(error, KeyboardInterrupt)
-        if is_resumable and (folder / CHECKPOINT_FILE).exists():
-            raise
-        if _valid_generation(index_dir) != number:  # else it was interrupted when all was done
+        stays = resumes and _can_go_on_after(error) and (folder / CHECKPOINT_FILE).exists()
+        # the valid one: it was interrupted when all was done
+        if not stays and _valid_generation(index_dir) != number:
             shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, OSError):
             message = (
                 f"{index_dir}: not written, what was there before is as it was: "
                 f"{error.strerror or error}"
             )
-            raise MemoryIndexError(message) from error
-        raise
+        elif isinstance(error, MemoryIndexError) and stays:
+            message = str(error)
+        else:
+            raise
+        note = "; the same command goes on behind the parts that are finished" if stays else ""
+        raise MemoryIndexError(message + note) from error
     remove_leftovers(index_dir, number)
     return manifest
+
+
+def _can_go_on_after(error: BaseException) -> bool:
+    """Whether a build ended for no reason that lies in its segments, such as a full disk."""
+    if isinstance(error, OtherSegmentsError):
+        return False
+    return isinstance(error, KeyboardInterrupt | OSError | MemoryIndexError)
 
 
 def remove_leftovers(index_dir: Path, *keep: int) -> None:
