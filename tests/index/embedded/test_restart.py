@@ -150,6 +150,27 @@ def test_what_was_there_before_answers_meanwhile_and_other_languages_take_nothin
     assert (manifest.generation, manifest.tgt_lang) == (2, "de")
 
 
+@pytest.mark.parametrize("compacts", [0, 1, 2])
+def test_changes_of_the_old_index_leave_a_build_that_can_go_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, compacts: int
+) -> None:
+    path = tmp_path / "m"
+    build(path, segments("wort"), "en", "fr")
+    with pytest.raises(KeyboardInterrupt):
+        build(path, interrupted(100), "en", "fr", resumes=True, force=True)
+    with MemoryIndex.open(path) as index:
+        for _ in range(max(compacts, 1)):
+            index.add([Segment("added", "ajouté")])
+            if compacts:
+                index.compact()
+        with caplog.at_level(logging.INFO):
+            build(path, segments(), "en", "fr", resumes=True, force=True)
+        assert "going on after 80 segments" in caplog.text
+        assert [segment.src for segment in index.segments()] == [one.src for one in segments()]
+        assert index.verify() == len(segments())
+        assert len([*path.glob("generation-*")]) == 1
+
+
 def test_a_build_that_does_not_resume_leaves_nothing(tmp_path: Path) -> None:
     assert SEGMENTS_A_WRITE > 20  # the imported one
     with pytest.raises(KeyboardInterrupt):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from itertools import chain, islice
 from pathlib import Path
 
-from tmnmt.durable import make_folder
+from tmnmt.durable import make_folder, rename
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index.embedded.checkpoint import CHECKPOINT_FILE, Checkpoint
 from tmnmt.index.embedded.journal import JOURNAL_FILE
@@ -115,7 +115,12 @@ def write_generation(
 
     Raises OtherSegmentsError as `build` does. Raises MemoryIndexError where they cannot be written
     (disk full); the generation before stays."""
-    number, checkpoint = _next_generation(index_dir, languages if resumes else None)
+    checkpoints = unfinished(index_dir)
+    # only a build may remove what a build has left
+    keep = () if last_id is None else tuple(checkpoints)
+    number, checkpoint = _next_generation(
+        index_dir, checkpoints, languages if resumes else None, keep
+    )
     folder = index_dir / f"generation-{number}"
     if not (index_dir / MANIFEST_FILE).exists():
         note_first_build(index_dir)
@@ -140,7 +145,7 @@ def write_generation(
             raise
         note = "; the same command goes on behind the parts that are finished" if stays else ""
         raise MemoryIndexError(message + note) from error
-    remove_leftovers(index_dir, number)
+    remove_leftovers(index_dir, number, *keep)
     return manifest
 
 
@@ -149,6 +154,16 @@ def _can_go_on_after(error: BaseException) -> bool:
     if isinstance(error, OtherSegmentsError):
         return False
     return isinstance(error, KeyboardInterrupt | OSError | MemoryIndexError)
+
+
+def unfinished(index_dir: Path) -> dict[int, Checkpoint]:
+    """What interrupted builds have left that can go on, by the numbers of their generations.
+
+    index_dir: the folder of the index."""
+    checkpoints = {_number(path): Checkpoint.load(path) for path in index_dir.glob("generation-*")}
+    return {
+        number: checkpoint for number, checkpoint in checkpoints.items() if checkpoint is not None
+    }
 
 
 def remove_leftovers(index_dir: Path, *keep: int) -> None:
@@ -262,26 +277,39 @@ def _unmake(index_dir: Path) -> None:
 
 
 def _next_generation(
-    index_dir: Path, languages: tuple[str, str] | None
+    index_dir: Path,
+    checkpoints: Mapping[int, Checkpoint],
+    languages: tuple[str, str] | None,
+    keep: Sequence[int],
 ) -> tuple[int, Checkpoint | None]:
     """The number of the generation that is built, and what is there already of it. Makes room
     first: of the others, only the valid generation stays; where the manifest is damaged or of
-    another format, the latest.
+    another format, the latest that was finished.
 
-    languages: the codes of the languages of a build that may go on; None begins one anew."""
+    checkpoints: what interrupted builds have left, by the numbers of their generations.
+    languages: the codes of the languages of a build that may go on; None begins one anew.
+    keep: the numbers of generations that stay besides."""
     valid = _valid_generation(index_dir)
     if valid is None:
-        valid = _latest(index_dir) if (index_dir / MANIFEST_FILE).exists() else 0
-    latest = _latest(index_dir)
-    if languages is not None and latest > valid:
-        folder = index_dir / f"generation-{latest}"
-        if (checkpoint := Checkpoint.load(folder, languages)) is not None:
-            log.info("%s: going on after %d segments", index_dir, checkpoint.segments)
-            remove_leftovers(index_dir, valid, latest)
-            _remove_open_part(folder, checkpoint)
-            return latest, checkpoint
-    remove_leftovers(index_dir, valid)
-    return max(valid, _latest(index_dir)) + 1, None
+        valid = _latest(index_dir, checkpoints) if (index_dir / MANIFEST_FILE).exists() else 0
+    alike = [
+        number
+        for number, checkpoint in checkpoints.items()
+        if number != valid and (checkpoint.src_lang, checkpoint.tgt_lang) == languages
+    ]
+    if not alike:
+        remove_leftovers(index_dir, valid, *keep)
+        return max(valid, _latest(index_dir)) + 1, None
+    number = max(alike)
+    checkpoint = checkpoints[number]
+    log.info("%s: going on after %d segments", index_dir, checkpoint.segments)
+    remove_leftovers(index_dir, valid, number)
+    folder = index_dir / f"generation-{number}"
+    _remove_open_part(folder, checkpoint)
+    if number < valid:  # the index was compacted since
+        number = _latest(index_dir) + 1
+        rename(folder, index_dir / f"generation-{number}")
+    return number, checkpoint
 
 
 def _remove_open_part(folder: Path, checkpoint: Checkpoint) -> None:
@@ -290,8 +318,9 @@ def _remove_open_part(folder: Path, checkpoint: Checkpoint) -> None:
     (folder / START).unlink(missing_ok=True)
 
 
-def _latest(index_dir: Path) -> int:
-    return max((_number(path) for path in index_dir.glob("generation-*")), default=0)
+def _latest(index_dir: Path, ignored_numbers: Container[int] = ()) -> int:
+    numbers = map(_number, index_dir.glob("generation-*"))
+    return max((number for number in numbers if number not in ignored_numbers), default=0)
 
 
 def _valid_generation(index_dir: Path) -> int | None:

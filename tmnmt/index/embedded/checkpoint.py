@@ -45,11 +45,10 @@ class Checkpoint:
         write(folder / CHECKPOINT_FILE, json.dumps(content).encode(), alone=True)
 
     @classmethod
-    def load(cls, folder: Path, languages: tuple[str, str]) -> Self | None:
+    def load(cls, folder: Path) -> Self | None:
         """What is whole of a generation; None where nothing is that this version can go on with.
 
-        folder: the folder of the generation.
-        languages: the codes of the source and the target language."""
+        folder: the folder of the generation."""
         try:
             _, content = read_small(folder / CHECKPOINT_FILE, _MOST_BYTES)
             checkpoint = cls._from_content(content)
@@ -59,8 +58,7 @@ class Checkpoint:
             (folder / name).is_file() and (folder / name).stat().st_size == size
             for name, (size, _) in checkpoint.files.items()
         )
-        is_alike = (checkpoint.src_lang, checkpoint.tgt_lang) == languages
-        return checkpoint if is_whole and is_alike else None
+        return checkpoint if is_whole else None
 
     @classmethod
     def _from_content(cls, content: dict[str, Any]) -> Self:

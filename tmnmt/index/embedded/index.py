@@ -29,7 +29,7 @@ from tmnmt.index.base import (
 )
 from tmnmt.index.concordance import Occurrence, Phrase, check_concordance, occurrences
 from tmnmt.index.embedded.answer import LatestAnswer, answers_of, answers_of_latest
-from tmnmt.index.embedded.build import in_runs, remove_leftovers, write_generation
+from tmnmt.index.embedded.build import in_runs, remove_leftovers, unfinished, write_generation
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.embedded.generation import Generation
 from tmnmt.index.embedded.journal import Change, encoded
@@ -341,7 +341,8 @@ class MemoryIndex(FolderIndex):
         with writing(self.path, SECONDS_TO_WAIT):
             with self._lock:
                 generation = self._refreshed()
-            remove_leftovers(self.path, generation.manifest.generation)
+            number = generation.manifest.generation
+            remove_leftovers(self.path, number, *unfinished(self.path))
             yield generation
 
     def _put_on_disk(self, generation: Generation, body: bytes) -> None:
