@@ -355,6 +355,22 @@ def test_a_terminal_without_colour_has_marks_and_either_a_legend(
     assert "  written: le <b>chat</b>" in out.getvalue()
 
 
+def test_a_build_in_parts_says_that_each_counts_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tmnmt.index.embedded.build.SEGMENTS_A_WRITE", 2)
+    monkeypatch.setattr("tmnmt.index.embedded.new_parts.SEGMENTS_A_PART", 2)
+    memory = tmp_path / "m.tsv"
+    for count, counted in (
+        (2, "1 distinct source, 2 distinct tokens)"),
+        (4, "2 distinct sources, 4 distinct tokens; one that is in several of the 2 parts counts "),
+    ):
+        memory.write_text("en\tfr\n" + "".join(f"a cat\t{n}\n" for n in range(count)))
+        index = str(tmp_path / f"of {count}")
+        assert run(["build-index", str(memory), "--index", index, *LANGUAGES]) == 0
+        assert f"{count} segments ({counted}" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "named"),
     [

@@ -102,10 +102,12 @@ def build_index(
     print(report, file=sys.stderr)
     if quality_floor is not None:
         print(quality_floor, file=sys.stderr)
+    parts = counts.parts
+    note = f"; one that is in several of the {parts:,} parts counts in each" if parts > 1 else ""
     print(
         f"{index}: {quantity(counts.segments, 'segment')} "
         f"({quantity(counts.sources, 'distinct source')}, "
-        f"{quantity(counts.tokens, 'distinct token')}), {src_lang} to {tgt_lang}, in "
+        f"{quantity(counts.tokens, 'distinct token')}{note}), {src_lang} to {tgt_lang}, in "
         f"{time.monotonic() - start:.1f} s",
         file=sys.stderr,
     )

@@ -28,11 +28,15 @@ class BuiltCounts(Protocol):
 
     @property
     def sources(self) -> int:
-        """How many distinct token sequences the sources have."""
+        """How many distinct token sequences the sources of each part have, added up."""
 
     @property
     def tokens(self) -> int:
-        """How many distinct match tokens there are."""
+        """How many distinct match tokens there are in each part, added up."""
+
+    @property
+    def parts(self) -> int:
+        """How many parts the index has."""
 
 
 class BuildJob(NamedTuple):

@@ -67,6 +67,11 @@ class ElasticManifest:
     format: int = FORMAT
 
     @property
+    def parts(self) -> int:
+        """How many parts its sources and tokens were counted in: always one."""
+        return 1
+
+    @property
     def is_of_former_tokens(self) -> bool:
         """Whether its documents are found by tokens that cut letters from their marks."""
         return self.tokenisation == FORMER_TOKENISATION

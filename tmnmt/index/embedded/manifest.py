@@ -70,6 +70,11 @@ class Manifest:
     tokenisation: str = TOKENISATION
     format: int = FORMAT
 
+    @property
+    def parts(self) -> int:
+        """How many parts the index has, each with postings of its own."""
+        return self.postings
+
     def generation_dir(self, index_dir: Path) -> Path:
         """The folder of the generation.
 
