@@ -18,6 +18,7 @@ from tmnmt.cli.explanation import explained
 from tmnmt.cli.matches import COVERED, coverage_lines, diff, printer
 from tmnmt.cli.search import QUERIES_A_BATCH, answer_lines
 from tmnmt.errors import FormatError, ServerError
+from tmnmt.index.embedded import build as embedded_build
 from tmnmt.index.opening import cache_dir, open_memory
 from tmnmt.index.select import Coverage
 from tmnmt.segments import Match, Segment, Token, Translation
@@ -369,6 +370,36 @@ def test_a_build_in_parts_says_that_each_counts_its_own(
         index = str(tmp_path / f"of {count}")
         assert run(["build-index", str(memory), "--index", index, *LANGUAGES]) == 0
         assert f"{count} segments ({counted}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("step", "note"),
+    [
+        ("_build_generation", "is as it was before; the same command goes on"),
+        ("remove_leftovers", "is whole all the same"),
+    ],
+)
+def test_an_interruption_says_whether_the_new_index_is_whole(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    note: str,
+) -> None:
+    index = tmp_path / "m"
+    real = getattr(embedded_build, step)
+
+    def interrupted(*arguments: object, **options: object) -> object:
+        if step == "_build_generation" or (index / "manifest.json").exists():
+            raise KeyboardInterrupt
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(embedded_build, step, interrupted)
+    (tmp_path / "m.tsv").write_text("en\tfr\na\tb\n")
+    memory = str(tmp_path / "m.tsv")
+    assert run(["build-index", memory, "--index", str(index), *LANGUAGES]) == 130
+    assert capsys.readouterr().err.endswith(f"interrupted: {index} {note}\n")
+    assert index.exists() == (step == "remove_leftovers")
 
 
 @pytest.mark.parametrize(

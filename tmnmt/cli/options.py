@@ -83,11 +83,13 @@ def check_server_installed(command: str) -> None:
 
 @contextmanager
 def interruption_note(note: str) -> Iterator[None]:
-    """Has a signal that ends what is done within tell this."""
+    """Has a signal that ends what is done within tell this, unless something within, which knows
+    more, has it tell something else."""
     try:
         yield
     except KeyboardInterrupt as stop:
-        stop.add_note(note)
+        if not hasattr(stop, "__notes__"):
+            stop.add_note(note)
         raise
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import chain, islice
 from pathlib import Path
@@ -124,29 +124,41 @@ def write_generation(
     folder = index_dir / f"generation-{number}"
     if not (index_dir / MANIFEST_FILE).exists():
         note_first_build(index_dir)
-    try:
-        manifest = _build_generation(
-            folder, number, runs, languages, progress, last_id, checkpoint, resumes
-        )
-        write_manifest(manifest, index_dir)
-    except BaseException as error:
-        stays = resumes and _can_go_on_after(error) and (folder / CHECKPOINT_FILE).exists()
-        # the valid one: it was interrupted when all was done
-        if not stays and _valid_generation(index_dir) != number:
-            shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(error, OSError):
-            message = (
-                f"{index_dir}: not written, what was there before is as it was: "
-                f"{error.strerror or error}"
+    with _telling_of(index_dir, number):
+        try:
+            manifest = _build_generation(
+                folder, number, runs, languages, progress, last_id, checkpoint, resumes
             )
-        elif isinstance(error, MemoryIndexError) and stays:
-            message = str(error)
-        else:
-            raise
-        note = "; the same command goes on behind the parts that are finished" if stays else ""
-        raise MemoryIndexError(message + note) from error
-    remove_leftovers(index_dir, number, *keep)
-    return manifest
+            write_manifest(manifest, index_dir)
+        except BaseException as error:
+            stays = resumes and _can_go_on_after(error) and (folder / CHECKPOINT_FILE).exists()
+            # the valid one: it was interrupted when all was done
+            if not stays and _valid_generation(index_dir) != number:
+                shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(error, OSError):
+                message = (
+                    f"{index_dir}: not written, what was there before is as it was: "
+                    f"{error.strerror or error}"
+                )
+            elif isinstance(error, MemoryIndexError) and stays:
+                message = str(error)
+            else:
+                raise
+            note = "; the same command goes on behind the parts that are finished" if stays else ""
+            raise MemoryIndexError(message + note) from error
+        remove_leftovers(index_dir, number, *keep)
+        return manifest
+
+
+@contextmanager
+def _telling_of(index_dir: Path, number: int) -> Iterator[None]:
+    """Has an interruption say so where the generation that is built is the valid one already."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if _valid_generation(index_dir) == number:
+            stop.add_note(f"{index_dir} is whole all the same")
+        raise
 
 
 def _can_go_on_after(error: BaseException) -> bool:
