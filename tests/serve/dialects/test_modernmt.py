@@ -6,7 +6,8 @@ import gzip
 import io
 import time
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import modernmt
 import pytest
@@ -15,6 +16,8 @@ from tiny_model import PAIRS
 
 from tmnmt.formats.tmx_writer import write_tmx
 from tmnmt.segments import Segment
+from tmnmt.serve.dialects.modernmt_memories import import_record
+from tmnmt.serve.storage.records import Job
 
 ONE_WAY = "unidirectional"
 
@@ -169,6 +172,16 @@ def test_the_real_client_imports_a_file(
     broken = client.memories.import_tmx(2, io.BytesIO(b"<x"))
     with pytest.raises(modernmt.ModernMTException, match="the file"):
         ended(client, broken)
+
+
+def test_an_import_that_fails_at_once_has_begun_all_the_same() -> None:
+    failure = SimpleNamespace(id="a", state="failed", done=0, total=2, result={"error": "no TMX"})
+    assert import_record(cast(Job, failure), 2) == {
+        "id": "a",
+        "memory": 2,
+        "size": 0,
+        "progress": 0,
+    }
 
 
 def test_the_real_client_corrects_what_it_has_added(client: Any) -> None:

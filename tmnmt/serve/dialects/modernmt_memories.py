@@ -119,12 +119,8 @@ async def _import(service: Service, call: ApiRequest, content: bytes) -> dict[st
 def import_record(job: Job, number: int) -> dict[str, Any]:
     """How far an import is.
 
-    job: the job.
-    number: the place of the memory.
-
-    Raises Refused where it has failed."""
-    if job.state == "failed":
-        raise wrong(str(job.result["error"]))
+    job: the job. That it has failed is told by `import_status`, however early it does.
+    number: the place of the memory."""
     is_done = job.state == "done"
     progress = 1.0 if is_done else min(job.done / (job.total or 1), 0.99)
     size = job.result.get("added", 0)
@@ -132,11 +128,13 @@ def import_record(job: Job, number: int) -> dict[str, Any]:
 
 
 async def import_status(service: Service, call: ApiRequest) -> dict[str, Any]:
-    """How far the import of a file is."""
+    """How far the import of a file is. Raises Refused where it has failed."""
     job = await service.write(lambda: service.jobs.get(call.path["id"], call.caller))
     names = [memory.name for memory in service.memories]
     if job.kind != "import" or job.parameters.get("memory") not in names:
         raise unknown("there is no such job")
+    if job.state == "failed":
+        raise wrong(str(job.result["error"]))
     return import_record(job, 1 + names.index(str(job.parameters["memory"])))
 
 
