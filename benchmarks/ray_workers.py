@@ -72,7 +72,8 @@ def translate(options: argparse.Namespace, workers: int) -> tuple[float, str]:
         duration = time.perf_counter() - start
         if done.returncode:
             raise SystemExit(f"ray_workers: {done.stderr}")
-        written = sorted(path for path in (folder / "out").iterdir() if path.is_file())
+        output = folder / "out"  # a folder, but of texts one file
+        written = sorted(output.iterdir()) if output.is_dir() else [output]
         digest = hashlib.sha256(b"".join(path.read_bytes() for path in written)).hexdigest()
         return duration, digest
     finally:
