@@ -94,6 +94,23 @@ def test_a_full_disk_leaves_what_is_finished(
     assert manifest.files == build(tmp_path / "whole", many, "en", "fr").files
 
 
+def test_a_faulty_segment_leaves_what_is_finished(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def faulty() -> Iterator[Segment]:
+        yield from islice(segments(), 100)
+        raise FormatError("m.tsv, line 101: a fault")
+
+    with pytest.raises(FormatError, match="line 101"):
+        build(tmp_path / "m", faulty(), "en", "fr", resumes=True)
+    with caplog.at_level(logging.INFO):
+        build(tmp_path / "m", segments(), "en", "fr", resumes=True)
+    assert "going on after" in caplog.text
+    with pytest.raises(FormatError):
+        build(tmp_path / "none", faulty(), "en", "fr")
+    assert not (tmp_path / "none").exists()
+
+
 def test_of_other_segments_nothing_is_taken_over(tmp_path: Path) -> None:
     for other in (segments("wort"), segments(count=30)):
         leave(tmp_path / "m", 100)

@@ -62,14 +62,14 @@ def build(
 
     index_dir: the folder of the index.
     segments: the segments, whose ids count from 1 in their order. An error of theirs leaves
-    everything as it was.
+    everything as it was, but for finished parts where `resumes` says so.
     src_lang: the code of their source language.
     tgt_lang: the code of their target language.
     force: whether an index that is there is replaced.
     progress: is called after every part with the number of its segments; None tells nobody.
     seconds_to_wait: how long another writer is waited for.
     resumes: whether the build goes on with what an interrupted one of the same segments has left,
-    and leaves its finished parts where it is interrupted or the disk is full.
+    and leaves its finished parts where it ends with any other error than that of other segments.
 
     Raises OtherSegmentsError where the interrupted build was of other segments; what it has left is
     gone then. Raises IndexExistsError where there is an index and `force` is false. Raises
@@ -131,7 +131,8 @@ def write_generation(
             )
             write_manifest(manifest, index_dir)
         except BaseException as error:
-            stays = resumes and _can_go_on_after(error) and (folder / CHECKPOINT_FILE).exists()
+            stays = resumes and (folder / CHECKPOINT_FILE).exists()
+            stays = stays and not isinstance(error, OtherSegmentsError)
             # the valid one: it was interrupted when all was done
             if not stays and _valid_generation(index_dir) != number:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -159,13 +160,6 @@ def _telling_of(index_dir: Path, number: int) -> Iterator[None]:
         if _valid_generation(index_dir) == number:
             stop.add_note(f"{index_dir} is whole all the same")
         raise
-
-
-def _can_go_on_after(error: BaseException) -> bool:
-    """Whether a build ended for no reason that lies in its segments, such as a full disk."""
-    if isinstance(error, OtherSegmentsError):
-        return False
-    return isinstance(error, KeyboardInterrupt | OSError | MemoryIndexError)
 
 
 def unfinished(index_dir: Path) -> dict[int, Checkpoint]:
