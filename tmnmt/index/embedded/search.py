@@ -114,15 +114,15 @@ def search(
 
     def search_run(run: slice, numbers: Sequence[int] = range(len(parts))) -> list[SearchResult]:
         searched = array("q", chain.from_iterable(rows[number] for number in numbers))
-        named = [(number, parts[number]) for number in numbers]
-        return _search(named, searched, queries[run], k, thresholds[run], without_equal)
+        numbered = [(number, parts[number]) for number in numbers]
+        return _search(numbered, searched, queries[run], k, thresholds[run], without_equal)
 
     if len(runs) == 1:
         shares = _shares([part.postings.sources for part in parts], threads)
         if len(shares) > 1:
-            others = [_threads().submit(search_run, runs[0], share) for share in shares[1:]]
-            of_shares = [search_run(runs[0], shares[0]), *(other.result() for other in others)]
-            return [_together(results) for results in zip(*of_shares, strict=True)]
+            futures = [_threads().submit(search_run, runs[0], share) for share in shares[1:]]
+            found_by_share = [search_run(runs[0], shares[0]), *(f.result() for f in futures)]
+            return [_together(results) for results in zip(*found_by_share, strict=True)]
     if threads == 1 or len(runs) < 2:
         return [result for run in runs for result in search_run(run)]
     search_run(slice(1))  # what is read or compiled once, before threads wait for it
